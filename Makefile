@@ -1,0 +1,44 @@
+# make demo    see what there is, in a minute        make test    run the tests
+# make lint    style, types, rooms                   make bench   measure speed
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: help demo test lint format bench lock clean
+
+help:
+	@sed -n 's/^# //p' Makefile
+
+# A second call skips the installation unless a dependency changed.
+$(INSTALLED): pyproject.toml requirements.lock
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing unweave into $(VENV) (a few minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[dev]'
+	@touch $@
+
+demo: $(INSTALLED)
+	$(BIN)/python -m unweave.demo demo
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest -q -n 2
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(INSTALLED)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(INSTALLED)
+	$(BIN)/python benchmarks/data.py
+
+# The exact versions that the lock file holds the project to, from what is installed now.
+lock:
+	$(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//' > requirements.lock
+
+clean:
+	rm -rf $(VENV) .cache demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

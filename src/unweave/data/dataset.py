@@ -1,0 +1,188 @@
+"""A data set: a function from factors to images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from unweave.data.factors import FactorArray, FactorSpace, Fixed, Rng, check_rows
+from unweave.data.rows import Grid, RowIndex, Rows, Table
+from unweave.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from unweave.data.batches import Batch
+
+Array = npt.NDArray[Any]
+Observe = Callable[[FactorArray, Rng | None], Array]
+Noise = Callable[[Array, Rng], Array]
+Sampler = Callable[[int, Rng], Rows]
+
+
+class RowArray(Protocol):
+    """Observations by row: a numpy array, or something that gives them as one would."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def __len__(self) -> int: ...
+
+    def take(self, indices: Rows, axis: int) -> Array: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Images (or other observations) and the factors they were made from.
+
+    Made by ``unweave.data.load`` and the ``from_…`` functions; put together from parts:
+
+    name, space
+        what it is called, and the factors of variation.
+    image_shape
+        (H, W, C) for images; any shape for other observations.
+    index
+        rows <-> factors. ``None`` for an endless simulator: a space with continuous factors.
+    array
+        the observations by row, (N, …), usually memory-mapped; or else
+    function
+        (factors (n, K), rng) -> observations (n, …).
+    noise
+        (images, rng) -> images: drawn anew at every access.
+    sampler
+        how rows are drawn, where not uniformly (correlated factors).
+    """
+
+    name: str
+    space: FactorSpace
+    image_shape: tuple[int, ...]
+    index: RowIndex | None
+    array: RowArray | None = None
+    function: Observe | None = None
+    noise: Noise | None = None
+    stochastic_function: bool = False
+    sampler: Sampler | None = None
+
+    # --- what it is --------------------------------------------------------------------------
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether the image of a row is drawn anew at every access (from the given ``rng``)."""
+        return self.noise is not None or self.stochastic_function
+
+    @property
+    def finite(self) -> bool:
+        """Whether there are rows to count. A simulator with continuous factors has none."""
+        return self.index is not None
+
+    @property
+    def is_images(self) -> bool:
+        """Whether observations are pictures (H, W, C), not vectors or other arrays."""
+        return len(self.image_shape) == 3 and self.image_shape[2] in (1, 3)
+
+    def __len__(self) -> int:
+        return len(self._rows())
+
+    def __repr__(self) -> str:
+        size = f"{len(self):,}" if self.finite else "endless"
+        shape = "x".join(map(str, self.image_shape))
+        factors = ", ".join(f"{n}={s}" for n, s in zip(self.space.names, self.space.sizes, strict=True))
+        return f"Dataset({self.name}: {size} of {shape}; {factors or 'no factors'})"
+
+    # --- observations ------------------------------------------------------------------------
+
+    def images(self, which: npt.ArrayLike, rng: Rng | None = None) -> Array:
+        """The images (n, H, W, C), uint8, of rows (n,) or of factors (n, K).
+
+        ``rng`` is the only source of randomness: needed when the data set is stochastic, or when
+        factors are given and several images show them. Other observations keep their dtype.
+        """
+        if self.stochastic and rng is None:
+            raise ArgumentError("rng", None, f"{self.name} draws noise at every access: pass numpy.random.default_rng(seed)")
+        asked = np.asarray(which)
+        if asked.ndim == 2:
+            clean = self._observe_factors(asked, rng)
+        else:
+            clean = self._observe_rows(asked, rng)
+        return clean if self.noise is None or rng is None else self.noise(clean, rng)
+
+    def factors(self, rows: npt.ArrayLike) -> FactorArray:
+        """The factors (n, K) of rows (n,)."""
+        return self._rows().factors(rows)
+
+    def rows(self, factors: npt.ArrayLike, rng: Rng | None = None) -> Rows:
+        """A row for each of the factors (n, K); ``rng`` chooses where several rows fit."""
+        return self._rows().rows(factors, rng)
+
+    # --- sampling ----------------------------------------------------------------------------
+
+    def sample_rows(self, n: int, rng: Rng, fixed: Fixed | None = None) -> Rows:
+        """n rows drawn independently with replacement; ``fixed`` gives the values of some factors."""
+        if self.sampler is None:
+            return self._rows().sample(n, rng, fixed)
+        if fixed:
+            raise ArgumentError("fixed", fixed, f"{self.name} has its own distribution over rows")
+        return self.sampler(n, rng)
+
+    def sample_factors(self, n: int, rng: Rng, fixed: Fixed | None = None) -> FactorArray:
+        """n draws of all factors (n, K), as they are distributed in this data set."""
+        if self.sampler is None and not isinstance(self.index, Table):
+            return self.space.sample(n, rng, fixed)
+        return self.factors(self.sample_rows(n, rng, fixed))
+
+    # --- training ----------------------------------------------------------------------------
+
+    def batch(self, step: int, batch_size: int = 64, seed: int = 0) -> Batch:
+        """The training batch number ``step``: a function of (seed, step) alone, so that a resumed
+        run sees the same images. See :func:`unweave.data.batches.draw_batch`."""
+        from unweave.data.batches import draw_batch
+
+        return draw_batch(self, step, batch_size, seed)
+
+    def batches(
+        self, batch_size: int = 64, seed: int = 0, start: int = 0, steps: int | None = None
+    ) -> Iterator[Batch]:
+        """Training batches ``start``, ``start`` + 1, …: endless, or ``steps`` of them."""
+        step = start
+        while steps is None or step < start + steps:
+            yield self.batch(step, batch_size, seed)
+            step += 1
+
+    def with_parts(self, **parts: Any) -> Dataset:
+        """A copy with some parts replaced."""
+        return replace(self, **parts)
+
+    # --- inside ------------------------------------------------------------------------------
+
+    def _rows(self) -> RowIndex:
+        if self.index is None:
+            raise ArgumentError("data", self.name, "has continuous factors: it is endless and has no rows")
+        return self.index
+
+    def _observe_rows(self, rows: Array, rng: Rng | None) -> Array:
+        if self.array is None:
+            return self._observe_factors(self.factors(rows), rng)
+        return self.array.take(check_rows(rows, len(self)), axis=0)
+
+    def _observe_factors(self, factors: Array, rng: Rng | None) -> Array:
+        if self.function is not None:
+            return self.function(self.space.check(factors), rng)
+        assert self.array is not None
+        return self.array.take(self.rows(factors, rng), axis=0)
+
+
+def from_grid(name: str, space: FactorSpace, array: RowArray) -> Dataset:
+    """A data set that has every combination of the factors once, its rows in C order."""
+    if len(array) != len(space):
+        raise ArgumentError("array", f"{len(array)} images", f"the grid {space.sizes} has {len(space)} rows")
+    return Dataset(name, space, tuple(array.shape[1:]), Grid(space), array=array)
+
+
+def from_table(name: str, space: FactorSpace, array: RowArray, factors: npt.ArrayLike) -> Dataset:
+    """A data set whose rows have the given factors (N, K): any subset of the grid, in any order."""
+    index = Table(space, factors)
+    if len(array) != len(index):
+        raise ArgumentError("factors", f"{len(index)} rows", f"there are {len(array)} images")
+    return Dataset(name, space, tuple(array.shape[1:]), index, array=array)

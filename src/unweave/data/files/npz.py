@@ -1,0 +1,98 @@
+"""Arrays in .npz files, streamed: the array may be larger than memory. Pickles are never read."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unweave.errors import DataError
+from unweave.progress import progress
+
+_CHUNK = 1 << 24
+
+
+def read_npz(path: Path, key: str, shape: tuple[int, ...], kind: str) -> npt.NDArray[Any]:
+    """A small array of an .npz file. See :func:`stream_npz` for the checks."""
+    with _open_member(path, key, shape, kind) as (stream, dtype, full_shape):
+        count = int(np.prod(full_shape, dtype=np.int64))
+        out = np.frombuffer(_read_exactly(path, key, stream, count * dtype.itemsize), dtype)
+        _check_end(path, key, stream)
+        return out.reshape(full_shape)
+
+
+def stream_npz(
+    path: Path,
+    key: str,
+    shape: tuple[int, ...],
+    kind: str,
+    out: npt.NDArray[Any],
+    convert: Callable[[npt.NDArray[Any]], npt.NDArray[Any]] | None = None,
+) -> None:
+    """Copy the array ``key`` of an .npz file into ``out``, block by block along its first axis.
+
+    ``shape`` and ``kind`` (numpy dtype kinds, "u" for unsigned integers) are what the file must hold.
+    ``convert`` is applied to each block.
+    """
+    with _open_member(path, key, shape, kind) as (stream, dtype, full_shape):
+        row = int(np.prod(full_shape[1:], dtype=np.int64)) * dtype.itemsize
+        step = max(1, _CHUNK // row)
+        with progress(f"Reading {path.name}", full_shape[0], "images") as advance:
+            for start in range(0, full_shape[0], step):
+                n = min(step, full_shape[0] - start)
+                block = np.frombuffer(_read_exactly(path, key, stream, n * row), dtype)
+                block = block.reshape(n, *full_shape[1:])
+                out[start : start + n] = convert(block) if convert else block
+                advance(n)
+        _check_end(path, key, stream)
+
+
+@contextmanager
+def _open_member(
+    path: Path, key: str, shape: tuple[int, ...], kind: str
+) -> Iterator[tuple[IO[bytes], np.dtype[Any], tuple[int, ...]]]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            name = f"{key}.npy"
+            if name not in archive.namelist():
+                raise DataError(f"{path}: has no array {key!r}, only {[n.removesuffix('.npy') for n in archive.namelist()]}")
+            with archive.open(name) as stream:
+                yield stream, *_check_header(path, key, stream, shape, kind)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
+        raise DataError(f"{path}: not a complete .npz file ({error})") from error
+
+
+def _check_header(
+    path: Path, key: str, stream: IO[bytes], shape: tuple[int, ...], kind: str
+) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    try:
+        version = np.lib.format.read_magic(stream)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        found, fortran, dtype = read(stream)
+    except ValueError as error:
+        raise DataError(f"{path}: array {key!r} has a damaged header ({error})") from error
+    if dtype.hasobject:
+        raise DataError(f"{path}: array {key!r} holds pickled objects, which are never loaded; expected numbers")
+    if found != shape or dtype.kind not in kind or fortran:
+        order = " in Fortran order" if fortran else ""
+        raise DataError(f"{path}: array {key!r} is {dtype} {found}{order}; expected shape {shape}, dtype kind {kind!r}")
+    return dtype, found
+
+
+def _read_exactly(path: Path, key: str, stream: IO[bytes], size: int) -> bytes:
+    data = stream.read(size)
+    if len(data) != size:
+        raise DataError(f"{path}: array {key!r} ends early")
+    return data
+
+
+def _check_end(path: Path, key: str, stream: IO[bytes]) -> None:
+    # Reading to the end also makes zipfile compare the checksum of the whole member.
+    if stream.read(1):
+        raise DataError(f"{path}: array {key!r} is longer than its header says")

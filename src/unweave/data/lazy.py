@@ -1,0 +1,135 @@
+"""An array of rendered images that fills itself: each image is drawn when it is first asked for."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unweave.data.storage import create_array, prepare
+
+Render = Callable[[npt.NDArray[np.int64]], npt.NDArray[Any]]
+
+_BLOCK = 1024  # images drawn at a time: bounds the renderer's memory
+_PUBLISH = 4096  # new images after which other processes, and later ones, get to see them
+
+
+class LazyArray:
+    """Images by row, (N, *shape): drawn by ``render(rows)`` once, then read from a memory-mapped file.
+
+    The file is sparse: only what was drawn takes disk space. A row counts as there only after its
+    image has reached the disk, so a crash at any moment costs at most some drawing, never a wrong image.
+    Several processes may share the file: rendering is deterministic, all write the same bytes.
+    Where the folder cannot be written, images are drawn anew each time, with a warning.
+    """
+
+    def __init__(
+        self, folder: Path, shape: tuple[int, ...], render: Render, *, version: int, dtype: npt.DTypeLike = np.uint8
+    ) -> None:
+        self.shape = shape
+        self.dtype = np.dtype(dtype)
+        self.folder = folder / f"rendered-v{version}"
+        self._render = render
+        self._lock = threading.Lock()
+        self._cache: _Cache | None = None
+        self._opened = False
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def take(self, rows: npt.NDArray[np.int64], axis: int = 0) -> npt.NDArray[Any]:
+        """The images (n, *shape) of ``rows`` (n,), drawing those that are not there yet."""
+        with self._lock:
+            cache = self._open()
+            if cache is not None:
+                try:
+                    self._fill(cache, rows)
+                    return np.take(cache.images, rows, axis=axis)
+                except OSError as error:
+                    self._give_up(error)
+        return self._draw(rows)
+
+    def _fill(self, cache: _Cache, rows: npt.NDArray[np.int64]) -> None:
+        missing = np.unique(rows[cache.missing(rows)])
+        for start in range(0, len(missing), _BLOCK):
+            block = missing[start : start + _BLOCK]
+            cache.store(block, self._render(block))
+
+    def _draw(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        out = np.empty((len(rows), *self.shape[1:]), self.dtype)
+        for start in range(0, len(rows), _BLOCK):
+            out[start : start + _BLOCK] = self._render(rows[start : start + _BLOCK])
+        return out
+
+    def _open(self) -> _Cache | None:
+        if not self._opened or (self._cache is not None and self._cache.process != os.getpid()):
+            self._opened = True
+            try:
+                self._cache = _Cache(self.folder, self.shape, self.dtype)
+            except OSError as error:
+                self._give_up(error)
+        return self._cache
+
+    def _give_up(self, error: OSError) -> None:
+        self._cache = None
+        reason = error.strerror or str(error)
+        warnings.warn(f"{self.folder}: images are drawn without a cache ({reason})", RuntimeWarning, stacklevel=4)
+
+
+class _Cache:
+    """The files behind a LazyArray: the images, and one byte per row that says whether it is there."""
+
+    def __init__(self, folder: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        def create(work: Path) -> None:
+            create_array(work / "images.npy", shape, dtype, sparse=True)
+            create_array(work / "done.npy", shape[:1], np.uint8)
+
+        prepare(folder, create)
+        self.process = os.getpid()
+        self.images = np.load(folder / "images.npy", mmap_mode="r", allow_pickle=False)
+        self._shared = np.load(folder / "done.npy", mmap_mode="r+", allow_pickle=False)
+        self._done = self._shared.astype(bool)
+        self._fresh: list[npt.NDArray[np.int64]] = []
+        self._file = open(folder / "images.npy", "r+b", buffering=0)  # noqa: SIM115 (closed by close())
+        self._stride = int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
+        self._offset = int(self.images.offset)
+        weakref.finalize(self, _close, self._file, self._shared, self._fresh, self.process)
+
+    def missing(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        missing = ~self._done[rows]
+        if missing.any():  # perhaps another process has drawn them by now
+            self._done[rows] |= self._shared[rows].astype(bool)
+            missing = ~self._done[rows]
+        return missing
+
+    def store(self, rows: npt.NDArray[np.int64], images: npt.NDArray[Any]) -> None:
+        # write(), not the memory map: a full disk is then an error here, not a fatal signal.
+        for row, image in zip(rows.tolist(), np.ascontiguousarray(images), strict=True):
+            self._file.seek(self._offset + row * self._stride)
+            self._file.write(image.data)
+        self._done[rows] = True
+        self._fresh.append(rows)
+        if sum(map(len, self._fresh)) >= _PUBLISH:
+            _publish(self._file, self._shared, self._fresh)
+
+
+def _publish(file: Any, shared: npt.NDArray[Any], fresh: list[npt.NDArray[np.int64]]) -> None:
+    if fresh:
+        os.fsync(file.fileno())
+        shared[np.concatenate(fresh)] = 1
+        fresh.clear()
+
+
+def _close(file: Any, shared: npt.NDArray[Any], fresh: list[npt.NDArray[np.int64]], process: int) -> None:
+    try:
+        if process == os.getpid():
+            _publish(file, shared, fresh)
+    finally:
+        file.close()

@@ -1,0 +1,146 @@
+"""Which row of a data set shows which factors: a full grid, or a table of what there is."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from unweave.data.factors import FactorArray, FactorSpace, Fixed, Rng, check_rows, integers
+from unweave.errors import ArgumentError
+
+Rows = npt.NDArray[np.int64]
+
+
+class RowIndex(Protocol):
+    """Rows <-> factors of a finite data set, and sampling of rows."""
+
+    @property
+    def ambiguous(self) -> bool:
+        """Whether several rows may show the same factors, so that a random source must choose."""
+
+    def __len__(self) -> int: ...
+
+    def factors(self, rows: npt.ArrayLike) -> FactorArray: ...
+
+    def rows(self, factors: npt.ArrayLike, rng: Rng | None = None) -> Rows: ...
+
+    def sample(self, n: int, rng: Rng, fixed: Fixed | None = None) -> Rows: ...
+
+
+class Grid:
+    """Every combination of the factors' values, once, in C order."""
+
+    ambiguous = False
+
+    def __init__(self, space: FactorSpace) -> None:
+        self.space = space
+
+    def __len__(self) -> int:
+        return len(self.space)
+
+    def factors(self, rows: npt.ArrayLike) -> FactorArray:
+        return self.space.factors(rows)
+
+    def rows(self, factors: npt.ArrayLike, rng: Rng | None = None) -> Rows:
+        return self.space.rows(factors)
+
+    def sample(self, n: int, rng: Rng, fixed: Fixed | None = None) -> Rows:
+        if not fixed:
+            return integers(rng, len(self), n)
+        return self.space.rows(self.space.sample(n, rng, fixed))
+
+
+class Table:
+    """Rows with factors as listed: combinations may be missing, or be shown by several rows."""
+
+    def __init__(self, space: FactorSpace, factors: npt.ArrayLike) -> None:
+        self.space = space
+        self.table = space.check(factors)
+        self._groups: dict[tuple[str, ...], _Groups] = {}
+
+    @property
+    def ambiguous(self) -> bool:
+        return not self.space.discrete or self._grouped(self.space.names).largest > 1
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def factors(self, rows: npt.ArrayLike) -> FactorArray:
+        return self.table[check_rows(rows, len(self))]
+
+    def rows(self, factors: npt.ArrayLike, rng: Rng | None = None) -> Rows:
+        """A row for each of the factors (n, K); where several fit, ``rng`` chooses one uniformly."""
+        if not self.space.discrete:
+            names = list(self.space.continuous)
+            raise ArgumentError("factors", names, "images of continuous factors are asked for by row")
+        return self._grouped(self.space.names).choose(self.space.check(factors).astype(np.int64), rng)
+
+    def sample(self, n: int, rng: Rng, fixed: Fixed | None = None) -> Rows:
+        """Rows drawn uniformly with replacement, among those that have the ``fixed`` values."""
+        if not fixed:
+            return integers(rng, len(self), n)
+        given = self.space.check_fixed(n, fixed)
+        names = tuple(name for name in self.space.names if name in given)
+        wanted = np.stack([given[name] for name in names], axis=1)
+        return self._grouped(names).choose(wanted.astype(np.int64), rng)
+
+    def partners(self, rows: Rows, shared: tuple[str, ...], rng: Rng) -> Rows:
+        """For each row another draw of a row that has the same values of the ``shared`` factors."""
+        if not shared:
+            return integers(rng, len(self), len(rows))
+        columns = [self.space.position(name) for name in shared]
+        return self._grouped(shared).choose(self.table[rows][:, columns].astype(np.int64), rng)
+
+    def _grouped(self, names: tuple[str, ...]) -> _Groups:
+        if names not in self._groups:
+            for name in names:
+                self.space.size(name)  # refuses a continuous factor
+            columns = [self.space.position(name) for name in names]
+            self._groups[names] = _Groups(names, self.table[:, columns].astype(np.int64))
+        return self._groups[names]
+
+
+class _Groups:
+    """The rows of a table sorted by the values of some factors, so that choosing needs no search
+    through the table: group g holds ``order[start[g] : start[g] + count[g]]``."""
+
+    def __init__(self, names: tuple[str, ...], values: npt.NDArray[np.int64]) -> None:
+        self.names = names
+        self.keys, group, self.count = np.unique(values, axis=0, return_inverse=True, return_counts=True)
+        self.order = np.argsort(group.reshape(-1), kind="stable").astype(np.int64)
+        self.start = np.concatenate([[0], np.cumsum(self.count)[:-1]]).astype(np.int64)
+        self.largest = int(self.count.max()) if len(self.count) else 0
+        self.radix = (values.max(axis=0) + 1) if len(values) else np.ones(len(names), np.int64)
+
+    @cached_property
+    def flat(self) -> npt.NDArray[np.int64]:
+        """Each key as one number: keys are sorted, so these are too."""
+        if math.prod(self.radix.tolist()) >= 2**63:
+            raise ArgumentError("factors", list(self.names), "too many combinations to look one up: name fewer factors")
+        return self._flatten(self.keys)
+
+    def choose(self, wanted: npt.NDArray[np.int64], rng: Rng | None) -> Rows:
+        known = (wanted < self.radix).all(axis=1)
+        keys = self.flat
+        flat = self._flatten(np.where(known[:, None], wanted, 0))
+        group = np.minimum(np.searchsorted(keys, flat), max(len(keys) - 1, 0))
+        found = known & (keys[group] == flat) if len(keys) else np.zeros(len(wanted), bool)
+        if not found.all():
+            missing = dict(zip(self.names, wanted[~found][0].tolist(), strict=True))
+            raise ArgumentError("factors", missing, "the data set has no image of this combination")
+        count = self.count[group]
+        if self.largest == 1 or not len(wanted):
+            return self.order[self.start[group]]
+        if rng is None:
+            raise ArgumentError("rng", None, "several images show the same factors: pass a random source to choose")
+        return self.order[self.start[group] + np.floor(rng.random(len(group)) * count).astype(np.int64)]
+
+    def _flatten(self, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        flat = np.zeros(len(values), np.int64)
+        for column, radix in enumerate(self.radix):
+            flat = flat * radix + values[:, column]
+        return flat

@@ -1,0 +1,40 @@
+"""Color-dSprites: the sprite in a random colour, drawn anew at every access."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from unweave.data.dataset import Array, Dataset
+from unweave.data.factors import Rng
+from unweave.data.recipes import Recipe
+from unweave.data.sets import dsprites
+
+
+def load(folder: Path) -> Dataset:
+    """dSprites with each sprite scaled by U(0.5, 1) per channel."""
+    base = dsprites.load(folder.parent / "dsprites")
+    return base.with_parts(name="color_dsprites", image_shape=(64, 64, 3), noise=colour_sprites)
+
+
+def colour_sprites(sprites: Array, rng: Rng) -> Array:
+    """Sprites {0, 255} (n, H, W, 1) -> (n, H, W, 3): each times one colour from U(0.5, 1)^3.
+
+    The colour is rounded to a byte, as pixels are bytes.
+    """
+    colour = np.rint(rng.uniform(0.5, 1, size=(len(sprites), 1, 1, 3)) * 255).astype(np.uint8)
+    return np.where(sprites > 0, colour, np.uint8(0))
+
+
+RECIPE = Recipe(
+    name="color_dsprites",
+    title="Color-dSprites",
+    summary="dSprites in a random colour per image, a nuisance that is drawn at every access.",
+    factors=dsprites.RECIPE.factors,
+    licence=dsprites.RECIPE.licence,
+    homepage="https://github.com/google-research/disentanglement_lib",
+    citation="Locatello et al.: Challenging Common Assumptions in the Unsupervised Learning of "
+    "Disentangled Representations, ICML 2019; after " + dsprites.RECIPE.citation,
+    load=load,
+)

@@ -1,0 +1,40 @@
+"""Noisy-dSprites: the sprite on a background of noise, drawn anew at every access."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from unweave.data.dataset import Array, Dataset
+from unweave.data.factors import Rng
+from unweave.data.recipes import Recipe
+from unweave.data.sets import color_dsprites, dsprites
+
+
+def load(folder: Path) -> Dataset:
+    """dSprites with uniform noise added to each pixel and channel, cut at white."""
+    base = dsprites.load(folder.parent / "dsprites")
+    return base.with_parts(name="noisy_dsprites", image_shape=(64, 64, 3), noise=add_noise)
+
+
+def add_noise(sprites: Array, rng: Rng) -> Array:
+    """Sprites {0, 255} (n, H, W, 1) -> (n, H, W, 3): min(sprite + U(0, 1), 1), in bytes.
+
+    A sprite is white, so it stays white; elsewhere the noise is one uniform byte per channel.
+    """
+    shape = (*sprites.shape[:3], 3)
+    noise = np.frombuffer(rng.bytes(int(np.prod(shape))), np.uint8).reshape(shape)
+    return np.maximum(sprites, noise)
+
+
+RECIPE = Recipe(
+    name="noisy_dsprites",
+    title="Noisy-dSprites",
+    summary="dSprites on a background of uniform colour noise, drawn at every access.",
+    factors=dsprites.RECIPE.factors,
+    licence=dsprites.RECIPE.licence,
+    homepage=color_dsprites.RECIPE.homepage,
+    citation=color_dsprites.RECIPE.citation,
+    load=load,
+)

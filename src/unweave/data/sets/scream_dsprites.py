@@ -1,0 +1,65 @@
+"""Scream-dSprites: the sprite as inverted pixels on a patch of Munch's painting."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from PIL import Image
+
+from unweave.data.dataset import Array, Dataset
+from unweave.data.factors import Rng, integers
+from unweave.data.recipes import Recipe
+from unweave.data.sets import color_dsprites, dsprites
+
+
+def load(folder: Path) -> Dataset:
+    """dSprites in front of random 64x64 patches of The Scream."""
+    base = dsprites.load(folder.parent / "dsprites")
+    return base.with_parts(name="scream_dsprites", image_shape=(64, 64, 3), noise=paint_background)
+
+
+def paint_background(sprites: Array, rng: Rng) -> Array:
+    """Sprites {0, 255} (n, 64, 64, 1) -> (n, 64, 64, 3).
+
+    background = (random patch of the painting + random colour) / 2; where the sprite is, 1 - background.
+    """
+    painting = _painting()
+    n, height, width = sprites.shape[:3]
+    patches = np.lib.stride_tricks.sliding_window_view(painting, (height, width), axis=(0, 1))
+    top = integers(rng, patches.shape[0], n)
+    left = integers(rng, patches.shape[1], n)
+    colour = np.rint(rng.uniform(0, 1, size=(n, 1, 1, 3)) * 255).astype(np.uint16)
+    background = ((patches[top, left].transpose(0, 2, 3, 1) + colour) // 2).astype(np.uint8)
+    return np.where(sprites > 0, 255 - background, background)
+
+
+def fit_painting(source: Path | IO[bytes]) -> Array:
+    """A photograph of the painting, fitted within 350 x 274 pixels (height 274 binds), antialiased."""
+    with Image.open(source) as photograph:
+        picture = photograph.convert("RGB")
+    scale = min(350 / picture.width, 274 / picture.height)
+    size = (round(picture.width * scale), round(picture.height * scale))
+    return np.asarray(picture.resize(size, Image.Resampling.LANCZOS))
+
+
+@cache
+def _painting() -> Array:
+    # Stored already fitted, without loss: the pixels then do not depend on the version of Pillow.
+    with (files("unweave.data.sets") / "scream.png").open("rb") as file, Image.open(file) as picture:
+        return np.asarray(picture.convert("RGB"))
+
+
+RECIPE = Recipe(
+    name="scream_dsprites",
+    title="Scream-dSprites",
+    summary="dSprites as inverted pixels on random patches of The Scream, drawn at every access.",
+    factors=dsprites.RECIPE.factors,
+    licence="Apache-2.0 (dSprites); the painting (Edvard Munch, 1893) is in the public domain",
+    homepage=color_dsprites.RECIPE.homepage,
+    citation=color_dsprites.RECIPE.citation,
+    load=load,
+)

@@ -1,0 +1,167 @@
+"""Where data lives, and how it is prepared: once, whole, into memory-mapped arrays."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import platformdirs
+from filelock import FileLock
+
+from unweave.data.recipes import SourceFile
+from unweave.errors import DataError, MissingDataError
+
+ENVIRONMENT_VARIABLE = "UNWEAVE_DATA"
+_FORMAT = 1
+_PAGE = 4096
+
+
+def data_folder() -> Path:
+    """The folder of all data: ``$UNWEAVE_DATA``, else the platform's cache folder."""
+    chosen = os.environ.get(ENVIRONMENT_VARIABLE)
+    return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("unweave")) / "data"
+
+
+class Writer:
+    """Collects the arrays of a prepared data set in a folder that nobody else sees yet."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def create(self, name: str, shape: Sequence[int], dtype: npt.DTypeLike = np.uint8) -> np.memmap[Any, Any]:
+        """A new zeroed array on disk, memory-mapped, to be filled in place."""
+        return create_array(self.folder / f"{name}.npy", shape, dtype)
+
+    def save(self, name: str, array: npt.ArrayLike) -> None:
+        """Store a finished array."""
+        np.save(self.folder / f"{name}.npy", np.asarray(array), allow_pickle=False)
+
+
+def prepared(
+    folder: Path,
+    files: Sequence[SourceFile],
+    build: Callable[[Mapping[str, Path], Writer], None],
+    *,
+    version: int = 1,
+    name: str = "prepared",
+) -> dict[str, npt.NDArray[Any]]:
+    """The arrays that ``build`` makes from ``files`` in ``folder``, memory-mapped, made only once.
+
+    ``build(paths by file name, writer)`` runs when there is nothing prepared yet, when a source
+    file has changed since, or when ``version`` (of the preparation code) has. Its arrays appear all
+    at once, by a rename, and only if it ended well. Processes that come at the same time wait
+    for the first. Once prepared, the source files are not needed any more.
+    """
+    target = folder / name
+    paths = {file.name: folder / file.name for file in files}
+    if not _is_current(target, paths, version):
+        missing = [file for file in files if not paths[file.name].is_file()]
+        if missing:
+            raise missing_files(folder, missing)
+
+        def build_all(work: Path) -> None:
+            stamps = {name: _stamp(path) for name, path in paths.items()}
+            build(paths, Writer(work))
+            meta = {"format": _FORMAT, "version": version, "sources": stamps}
+            (work / "meta.json").write_text(json.dumps(meta, indent=1))
+
+        try:
+            prepare(target, build_all, lambda: _is_current(target, paths, version))
+        except OSError as error:
+            raise DataError(f"{folder}: cannot prepare data here ({error.strerror or error})") from error
+    return {path.stem: map_array(path) for path in sorted(target.glob("*.npy"))}
+
+
+def prepare(target: Path, build: Callable[[Path], None], is_current: Callable[[], bool] | None = None) -> None:
+    """Make the folder ``target`` by ``build(work folder)``: it appears whole, by a rename, or not at all.
+
+    Held under a lock that the operating system frees when a process dies, so of several
+    processes one builds and the others wait. What a killed process left is cleared away.
+    """
+    done = is_current or target.is_dir
+    if done():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(target.with_name(f".{target.name}.lock")):
+        if done():
+            return
+        for leftover in target.parent.glob(f".{target.name}-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        work = target.with_name(f".{target.name}-{uuid.uuid4().hex}")
+        old = work.with_name(f"{work.name}-old")
+        work.mkdir()
+        try:
+            build(work)
+            for path in work.iterdir():
+                _sync(path)
+            if target.exists():
+                target.rename(old)
+            work.rename(target)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def missing_files(folder: Path, files: Sequence[SourceFile]) -> MissingDataError:
+    """The error that says which files are needed, from where, and where to put them."""
+    lines = [f"  {file.url}\n    -> {folder / file.name}" for file in files]
+    get = f"Run 'unweave data get {folder.name}', or put by hand:\n"
+    return MissingDataError(f"{folder.name}: files not found in {folder}. {get}" + "\n".join(lines))
+
+
+def map_array(path: Path) -> npt.NDArray[Any]:
+    """Memory-map a .npy file. Copy-on-write: nothing done to the array reaches the file."""
+    try:
+        return np.load(path, mmap_mode="c", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: not a complete .npy file ({error}). Delete {path.parent} to prepare it anew.") from error
+
+
+def create_array(
+    path: Path, shape: Sequence[int], dtype: npt.DTypeLike = np.uint8, *, sparse: bool = False
+) -> np.memmap[Any, Any]:
+    """A zeroed .npy file of the given shape whose data starts on a memory page.
+
+    The .npy format lets the header be padded with spaces. Aligned to a page, a 64 x 64 image
+    is exactly one page: a random image then costs one page fault, not two. Unless ``sparse``, its
+    disk space is reserved now: a full disk is then an error here, not a fatal signal on writing.
+    """
+    dtype = np.dtype(dtype)
+    shape = tuple(int(n) for n in shape)
+    text = repr({"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
+    prefix = np.lib.format.magic(1, 0)
+    header = text.encode().ljust(_PAGE - len(prefix) - 2 - 1) + b"\n"
+    with open(path, "wb") as file:
+        file.write(prefix + len(header).to_bytes(2, "little") + header)
+        total = _PAGE + dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+        file.truncate(total)
+        if not sparse and hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, total)
+    return np.memmap(path, dtype=dtype, mode="r+", offset=_PAGE, shape=shape)
+
+
+def _is_current(target: Path, paths: Mapping[str, Path], version: int) -> bool:
+    try:
+        meta = json.loads((target / "meta.json").read_text())
+    except (OSError, ValueError):
+        return False
+    if meta.get("format") != _FORMAT or meta.get("version") != version:
+        return False
+    return all(meta["sources"].get(name) == _stamp(path) for name, path in paths.items() if path.exists())
+
+
+def _stamp(path: Path) -> list[int]:
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns]
+
+
+def _sync(path: Path) -> None:
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())

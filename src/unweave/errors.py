@@ -1,0 +1,41 @@
+"""Errors that a user can act on. The command line shows their message and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class UnweaveError(Exception):
+    """Base of all errors that unweave raises on purpose."""
+
+
+class ArgumentError(UnweaveError, ValueError):
+    """An argument has a value that is not allowed. Raised before any work starts."""
+
+    def __init__(self, name: str, value: object, allowed: str) -> None:
+        self.argument = name
+        shown = repr(value)
+        if len(shown) > 200:
+            shown = shown[:200] + "…"
+        super().__init__(f"{name} = {shown}: {allowed}")
+
+
+class DataError(UnweaveError):
+    """A data file is missing, damaged or not what its name says."""
+
+
+class MissingDataError(DataError):
+    """A data set's files are not on this machine."""
+
+
+class NetworkError(UnweaveError):
+    """A download could not be made or finished."""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> ArgumentError:
+    """The error for a name that is not in a registry: suggests the nearest one, else lists all."""
+    names = sorted(known)
+    near = get_close_matches(name.lower().replace("-", "_"), names, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return ArgumentError(kind, name, f"{hint}known: {', '.join(names)}")
