@@ -18,7 +18,7 @@ $(INSTALLED): pyproject.toml requirements.lock
 	@touch $@
 
 demo: $(INSTALLED)
-	$(BIN)/python -m unweave.demo demo
+	$(BIN)/unweave demo -o demo
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -q -n 2

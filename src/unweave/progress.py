@@ -4,33 +4,52 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
-from rich.progress import DownloadColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.text import Text
 
-Advance = Callable[[int], None]
+
+class Advance(Protocol):
+    """Called with the number of things done since the last call, and what else to show."""
+
+    def __call__(self, n: int, note: str = "") -> None: ...
+
 
 _QUIET_SECONDS = 1.0  # work that ends sooner than this says nothing
 _LOG_SECONDS = 10.0
 
 
 @contextmanager
-def progress(description: str, total: int | None, unit: str) -> Iterator[Advance]:
+def progress(description: str, total: int | None, unit: str, done: int = 0) -> Iterator[Advance]:
     """Report the progress of a loop on standard error: ``with progress(…) as advance: advance(64)``.
 
-    ``unit`` is what is counted ("images"); "bytes" are shown as megabytes.
+    ``unit`` is what is counted ("images"); "bytes" are shown as megabytes. ``done``: what was there before.
     """
     console = Console(stderr=True)
     if console.is_terminal:
         with _bar(console, unit) as bar:
-            task = bar.add_task(description, total=total)
-            yield lambda n: bar.update(task, advance=n)
+            task = bar.add_task(description, total=total, completed=done, note="")
+
+            def advance(n: int, note: str = "") -> None:
+                bar.update(task, advance=n, note=note)
+
+            yield advance
     else:
-        log = _Log(description, total, unit)
+        log = _Log(description, total, unit, done)
         yield log.advance
         log.close()
 
@@ -39,8 +58,14 @@ def _bar(console: Console, unit: str) -> Progress:
     amount: list[ProgressColumn] = (
         [DownloadColumn(), TransferSpeedColumn()] if unit == "bytes" else [MofNCompleteColumn(), _Rate(unit)]
     )
-    columns = [TextColumn("{task.description}"), BarColumn(), *amount, TimeRemainingColumn()]
-    return Progress(*columns, console=console, transient=False)
+    columns = [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        *amount,
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    ]
+    return Progress(*columns, console=console, refresh_per_second=4)
 
 
 class _Rate(ProgressColumn):
@@ -56,14 +81,16 @@ class _Rate(ProgressColumn):
 class _Log:
     """Plain lines for a file or a pipe."""
 
-    def __init__(self, description: str, total: int | None, unit: str) -> None:
+    def __init__(self, description: str, total: int | None, unit: str, done: int) -> None:
         self.description, self.total, self.unit = description, total, unit
-        self.done = 0
+        self.before = self.done = done
+        self.note = ""
         self.start = time.monotonic()
         self.last = self.start
 
-    def advance(self, n: int) -> None:
+    def advance(self, n: int, note: str = "") -> None:
         self.done += n
+        self.note = note
         now = time.monotonic()
         if now - self.last >= _LOG_SECONDS:
             self.last = now
@@ -77,8 +104,13 @@ class _Log:
     def _print(self, now: float) -> None:
         seconds = max(now - self.start, 1e-9)
         scale, unit = (1e-6, "MB") if self.unit == "bytes" else (1.0, self.unit)
-        rate = self.done / seconds
+        rate = (self.done - self.before) / seconds
         of = f"/{self.total * scale:,.0f}" if self.total else ""
-        left = f", {(self.total - self.done) / rate:,.0f} s left" if self.total and rate and self.done < self.total else ""
+        left = (
+            f", {(self.total - self.done) / rate:,.0f} s left"
+            if self.total and rate and self.done < self.total
+            else ""
+        )
         line = f"{self.description}: {self.done * scale:,.0f}{of} {unit}, {rate * scale:,.0f} {unit}/s{left}"
+        line += f", {self.note}" if self.note else ""
         print(line, file=sys.stderr, flush=True)

@@ -33,9 +33,12 @@ def test_a_space_knows_its_factors():
     assert not SPACE.is_ordered("shape")
     assert SPACE.is_ordered("x")
     assert SPACE.discrete
-    assert SPACE.dtype is np.int64
+    assert SPACE.empty(2).dtype == np.int64
+    assert MIXED.empty(2).dtype == np.float64
     assert not FactorSpace([], [])
     assert len(FactorSpace([], [])) == 1
+    assert FactorSpace([], []).factors([0, 0]).shape == (2, 0)
+    assert FactorSpace([], []).rows(np.empty((2, 0), int)).tolist() == [0, 0]
 
 
 def test_sampling_is_uniform_over_all_combinations():

@@ -60,9 +60,11 @@ def test_another_version_of_the_renderer_draws_anew(tmp_path):
 
 
 def test_the_file_takes_only_the_space_of_what_was_drawn(tmp_path):
-    array = LazyArray(tmp_path, (1_000_000, 64, 64), lambda rows: np.ones((len(rows), 64, 64), np.uint8), version=1)
+    array = LazyArray(
+        tmp_path, (1_000_000, 64, 64), lambda rows: np.ones((len(rows), 64, 64), np.uint8), version=1
+    )
     array.take(np.array([0, 999_999]))
-    status = os.stat(tmp_path / "rendered-v1" / "images.npy")
+    status = (tmp_path / "rendered-v1" / "images.npy").stat()
     assert status.st_size > 4_000_000_000
     assert status.st_blocks * 512 < 10_000_000
 

@@ -95,7 +95,7 @@ def test_no_disk_space_is_one_clear_error(folder):
     def fill_the_disk(paths, out):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with pytest.raises(DataError, match="cannot prepare data here .*No space left"):
+    with pytest.raises(DataError, match=r"cannot prepare data here .*No space left"):
         prepared(folder, [FILE], fill_the_disk)
     assert listing(folder) == ["numbers.txt"]
 

@@ -6,9 +6,27 @@
 (2, 64, 64, 1)
 """
 
+from unweave.data.arrays import from_arrays
 from unweave.data.dataset import Dataset
 from unweave.data.factors import FactorSpace
+from unweave.data.folders import from_folder
+from unweave.data.functions import from_function
 from unweave.data.registry import find, load, names
 from unweave.data.storage import data_folder
+from unweave.data.weak import LabelledSubset, correlate, labelled_subset, sample_pairs
 
-__all__ = ["Dataset", "FactorSpace", "data_folder", "find", "load", "names"]
+__all__ = [
+    "Dataset",
+    "FactorSpace",
+    "LabelledSubset",
+    "correlate",
+    "data_folder",
+    "find",
+    "from_arrays",
+    "from_folder",
+    "from_function",
+    "labelled_subset",
+    "load",
+    "names",
+    "sample_pairs",
+]

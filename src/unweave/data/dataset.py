@@ -100,12 +100,11 @@ class Dataset:
         factors are given and several images show them. Other observations keep their dtype.
         """
         if self.stochastic and rng is None:
-            raise ArgumentError("rng", None, f"{self.name} draws noise at every access: pass numpy.random.default_rng(seed)")
+            raise ArgumentError(
+                "rng", None, f"{self.name} draws noise at every access: pass numpy.random.default_rng(seed)"
+            )
         asked = np.asarray(which)
-        if asked.ndim == 2:
-            clean = self._observe_factors(asked, rng)
-        else:
-            clean = self._observe_rows(asked, rng)
+        clean = self._observe_factors(asked, rng) if asked.ndim == 2 else self._observe_rows(asked, rng)
         return clean if self.noise is None or rng is None else self.noise(clean, rng)
 
     def factors(self, rows: npt.ArrayLike) -> FactorArray:
@@ -134,12 +133,12 @@ class Dataset:
 
     # --- training ----------------------------------------------------------------------------
 
-    def batch(self, step: int, batch_size: int = 64, seed: int = 0) -> Batch:
+    def batch(self, step: int, batch_size: int = 64, seed: int = 0, shard: tuple[int, int] = (0, 1)) -> Batch:
         """The training batch number ``step``: a function of (seed, step) alone, so that a resumed
         run sees the same images. See :func:`unweave.data.batches.draw_batch`."""
         from unweave.data.batches import draw_batch
 
-        return draw_batch(self, step, batch_size, seed)
+        return draw_batch(self, step, batch_size, seed, shard)
 
     def batches(
         self, batch_size: int = 64, seed: int = 0, start: int = 0, steps: int | None = None
@@ -164,13 +163,13 @@ class Dataset:
     def _observe_rows(self, rows: Array, rng: Rng | None) -> Array:
         if self.array is None:
             return self._observe_factors(self.factors(rows), rng)
-        return self.array.take(check_rows(rows, len(self)), axis=0)
+        return np.asarray(self.array.take(check_rows(rows, len(self)), axis=0))
 
     def _observe_factors(self, factors: Array, rng: Rng | None) -> Array:
         if self.function is not None:
             return self.function(self.space.check(factors), rng)
         assert self.array is not None
-        return self.array.take(self.rows(factors, rng), axis=0)
+        return np.asarray(self.array.take(self.rows(factors, rng), axis=0))
 
 
 def from_grid(name: str, space: FactorSpace, array: RowArray) -> Dataset:

@@ -83,9 +83,10 @@ class FactorSpace:
         """Whether every factor is discrete: only then is there a grid with rows."""
         return not any(isinstance(size, tuple) for size in self.sizes)
 
-    @property
-    def dtype(self) -> type[np.int64] | type[np.float64]:
-        return np.int64 if self.discrete else np.float64
+    def empty(self, n: int) -> FactorArray:
+        """An uninitialised factor array (n, K): int64 if every factor is discrete, else float64."""
+        shape = (n, self.num_factors)
+        return np.empty(shape, np.int64) if self.discrete else np.empty(shape, np.float64)
 
     @property
     def grid_shape(self) -> tuple[int, ...]:
@@ -132,12 +133,16 @@ class FactorSpace:
     def rows(self, factors: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Rows (n,) of the full grid for factors (n, K)."""
         checked = self.check(factors)
-        return np.ravel_multi_index(tuple(checked.T.astype(np.int64)), self.grid_shape).astype(np.int64)
+        columns = tuple(checked.T.astype(np.int64))
+        if not columns:
+            return np.zeros(len(checked), np.int64)
+        return np.asarray(np.ravel_multi_index(columns, self.grid_shape), np.int64)
 
     def factors(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Factors (n, K) for rows (n,) of the full grid."""
         checked = check_rows(rows, len(self))
-        return np.stack(np.unravel_index(checked, self.grid_shape), axis=1).astype(np.int64)
+        columns = np.unravel_index(checked, self.grid_shape) if self.names else ()
+        return np.ascontiguousarray(np.array(columns, np.int64).reshape(self.num_factors, len(checked)).T)
 
     def check(self, factors: npt.ArrayLike) -> FactorArray:
         """The factors as an (n, K) array of the space's dtype, or an error that names what is wrong."""
@@ -149,7 +154,9 @@ class FactorSpace:
             raise ArgumentError("factors", f"array of dtype {array.dtype}", "needs integers or floats")
         for column, (name, size) in enumerate(zip(self.names, self.sizes, strict=True)):
             _check_column(name, size, array[:, column])
-        return array.astype(self.dtype, copy=False)
+        if self.discrete:
+            return array.astype(np.int64, copy=False)
+        return array.astype(np.float64, copy=False)
 
     # --- sampling ----------------------------------------------------------------------------
 
@@ -160,7 +167,7 @@ class FactorSpace:
         ``numpy.random.RandomState`` this is the random stream of disentanglement_lib.
         """
         given = self.check_fixed(n, fixed)
-        out = np.empty((n, self.num_factors), dtype=self.dtype)
+        out = self.empty(n)
         for column, (name, size) in enumerate(zip(self.names, self.sizes, strict=True)):
             if name in given:
                 out[:, column] = given[name]
@@ -195,7 +202,9 @@ def check_rows(rows: npt.ArrayLike, total: int) -> npt.NDArray[np.int64]:
     """Rows as an (n,) int64 array within [0, total), or an error that names the row at fault."""
     array = np.asarray(rows)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise ArgumentError("rows", f"{array.dtype} array of shape {array.shape}", "needs integers of shape (n,)")
+        raise ArgumentError(
+            "rows", f"{array.dtype} array of shape {array.shape}", "needs integers of shape (n,)"
+        )
     array = array.astype(np.int64, copy=False)
     if array.size and (array.min() < 0 or array.max() >= total):
         worst = array.max() if array.max() >= total else array.min()
@@ -233,4 +242,8 @@ def _check_column(name: str, size: Size, column: npt.NDArray[np.generic]) -> Non
         worst = column.max() if column.max() > high else column.min()
         raise ArgumentError(f"factor {name!r}", worst.item(), f"needs {low} <= value <= {high}")
     if not isinstance(size, tuple) and column.dtype.kind == "f" and (column != np.floor(column)).any():
-        raise ArgumentError(f"factor {name!r}", float(column[column != np.floor(column)].flat[0]), "is discrete: needs whole numbers")
+        raise ArgumentError(
+            f"factor {name!r}",
+            float(column[column != np.floor(column)].flat[0]),
+            "is discrete: needs whole numbers",
+        )

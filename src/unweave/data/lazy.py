@@ -31,7 +31,13 @@ class LazyArray:
     """
 
     def __init__(
-        self, folder: Path, shape: tuple[int, ...], render: Render, *, version: int, dtype: npt.DTypeLike = np.uint8
+        self,
+        folder: Path,
+        shape: tuple[int, ...],
+        render: Render,
+        *,
+        version: int,
+        dtype: npt.DTypeLike = np.uint8,
     ) -> None:
         self.shape = shape
         self.dtype = np.dtype(dtype)
@@ -80,7 +86,9 @@ class LazyArray:
     def _give_up(self, error: OSError) -> None:
         self._cache = None
         reason = error.strerror or str(error)
-        warnings.warn(f"{self.folder}: images are drawn without a cache ({reason})", RuntimeWarning, stacklevel=4)
+        warnings.warn(
+            f"{self.folder}: images are drawn without a cache ({reason})", RuntimeWarning, stacklevel=4
+        )
 
 
 class _Cache:
@@ -103,7 +111,7 @@ class _Cache:
         weakref.finalize(self, _close, self._file, self._shared, self._fresh, self.process)
 
     def missing(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        missing = ~self._done[rows]
+        missing: npt.NDArray[np.bool_] = ~self._done[rows]
         if missing.any():  # perhaps another process has drawn them by now
             self._done[rows] |= self._shared[rows].astype(bool)
             missing = ~self._done[rows]

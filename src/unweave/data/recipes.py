@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from unweave.data.dataset import Dataset
+if TYPE_CHECKING:
+    from unweave.data.dataset import Dataset
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Recipe:
     load: Callable[[Path], Dataset]
     files: tuple[SourceFile, ...] = ()
     package: str | None = None
+    images: str = ""
 
     @property
     def offline(self) -> bool:

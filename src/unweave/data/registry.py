@@ -6,7 +6,24 @@ from pathlib import Path
 
 from unweave.data.dataset import Dataset
 from unweave.data.recipes import Recipe
-from unweave.data.sets import color_dsprites, dsprites, noisy_dsprites, scream_dsprites
+from unweave.data.sets import (
+    cars3d,
+    celeba,
+    chairs3d,
+    coil20,
+    color_dsprites,
+    dsprites,
+    isomap_faces,
+    mnist,
+    mpi3d,
+    noisy_dsprites,
+    pendulum,
+    rooms3d,
+    scream_dsprites,
+    shapes3d,
+    small_norb,
+    solids3d,
+)
 from unweave.data.storage import data_folder
 from unweave.errors import unknown_name
 
@@ -17,6 +34,18 @@ RECIPES: dict[str, Recipe] = {
         color_dsprites.RECIPE,
         noisy_dsprites.RECIPE,
         scream_dsprites.RECIPE,
+        rooms3d.RECIPE,
+        solids3d.RECIPE,
+        pendulum.RECIPE,
+        small_norb.RECIPE,
+        cars3d.RECIPE,
+        shapes3d.RECIPE,
+        *mpi3d.RECIPES,
+        *mnist.RECIPES,
+        celeba.RECIPE,
+        chairs3d.RECIPE,
+        coil20.RECIPE,
+        isomap_faces.RECIPE,
     )
 }
 

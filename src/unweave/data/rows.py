@@ -14,6 +14,8 @@ from unweave.errors import ArgumentError
 
 Rows = npt.NDArray[np.int64]
 
+_MOST_GROUPS = 64  # sorted views that a table keeps, one for each set of factors that was asked for
+
 
 class RowIndex(Protocol):
     """Rows <-> factors of a finite data set, and sampling of rows."""
@@ -97,6 +99,8 @@ class Table:
 
     def _grouped(self, names: tuple[str, ...]) -> _Groups:
         if names not in self._groups:
+            if len(self._groups) >= _MOST_GROUPS:
+                self._groups.pop(next(iter(self._groups)))
             for name in names:
                 self.space.size(name)  # refuses a continuous factor
             columns = [self.space.position(name) for name in names]
@@ -120,14 +124,16 @@ class _Groups:
     def flat(self) -> npt.NDArray[np.int64]:
         """Each key as one number: keys are sorted, so these are too."""
         if math.prod(self.radix.tolist()) >= 2**63:
-            raise ArgumentError("factors", list(self.names), "too many combinations to look one up: name fewer factors")
+            raise ArgumentError(
+                "factors", list(self.names), "too many combinations to look one up: name fewer factors"
+            )
         return self._flatten(self.keys)
 
     def choose(self, wanted: npt.NDArray[np.int64], rng: Rng | None) -> Rows:
-        known = (wanted < self.radix).all(axis=1)
+        known: npt.NDArray[np.bool_] = np.all(wanted < self.radix, axis=1)
         keys = self.flat
         flat = self._flatten(np.where(known[:, None], wanted, 0))
-        group = np.minimum(np.searchsorted(keys, flat), max(len(keys) - 1, 0))
+        group: Rows = np.minimum(np.searchsorted(keys, flat), max(len(keys) - 1, 0)).astype(np.int64)
         found = known & (keys[group] == flat) if len(keys) else np.zeros(len(wanted), bool)
         if not found.all():
             missing = dict(zip(self.names, wanted[~found][0].tolist(), strict=True))
@@ -136,7 +142,9 @@ class _Groups:
         if self.largest == 1 or not len(wanted):
             return self.order[self.start[group]]
         if rng is None:
-            raise ArgumentError("rng", None, "several images show the same factors: pass a random source to choose")
+            raise ArgumentError(
+                "rng", None, "several images show the same factors: pass a random source to choose"
+            )
         return self.order[self.start[group] + np.floor(rng.random(len(group)) * count).astype(np.int64)]
 
     def _flatten(self, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

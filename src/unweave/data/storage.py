@@ -79,7 +79,9 @@ def prepared(
     return {path.stem: map_array(path) for path in sorted(target.glob("*.npy"))}
 
 
-def prepare(target: Path, build: Callable[[Path], None], is_current: Callable[[], bool] | None = None) -> None:
+def prepare(
+    target: Path, build: Callable[[Path], None], is_current: Callable[[], bool] | None = None
+) -> None:
     """Make the folder ``target`` by ``build(work folder)``: it appears whole, by a rename, or not at all.
 
     Held under a lock that the operating system frees when a process dies, so of several
@@ -119,9 +121,12 @@ def missing_files(folder: Path, files: Sequence[SourceFile]) -> MissingDataError
 def map_array(path: Path) -> npt.NDArray[Any]:
     """Memory-map a .npy file. Copy-on-write: nothing done to the array reaches the file."""
     try:
-        return np.load(path, mmap_mode="c", allow_pickle=False)
+        array: npt.NDArray[Any] = np.load(path, mmap_mode="c", allow_pickle=False)
+        return array
     except (OSError, ValueError) as error:
-        raise DataError(f"{path}: not a complete .npy file ({error}). Delete {path.parent} to prepare it anew.") from error
+        raise DataError(
+            f"{path}: not a complete .npy file ({error}). Delete {path.parent} to prepare it anew."
+        ) from error
 
 
 def create_array(

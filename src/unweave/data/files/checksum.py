@@ -17,4 +17,6 @@ def sha256_of(path: Path) -> str:
 def check_sha256(path: Path, expected: str | None) -> None:
     """Refuse a file whose sha256 is not the expected one (None: not known, not checked)."""
     if expected is not None and (found := sha256_of(path)) != expected:
-        raise DataError(f"{path}: sha256 is {found}, expected {expected}: the file is damaged or not the official one")
+        raise DataError(
+            f"{path}: sha256 is {found}, expected {expected}: the file is damaged or not the official one"
+        )

@@ -41,6 +41,8 @@ def stream_npz(
     ``convert`` is applied to each block.
     """
     with _open_member(path, key, shape, kind) as (stream, dtype, full_shape):
+        if not np.can_cast(dtype, out.dtype):
+            raise DataError(f"{path}: array {key!r} is {dtype}; expected {out.dtype}")
         row = int(np.prod(full_shape[1:], dtype=np.int64)) * dtype.itemsize
         step = max(1, _CHUNK // row)
         with progress(f"Reading {path.name}", full_shape[0], "images") as advance:
@@ -61,7 +63,8 @@ def _open_member(
         with zipfile.ZipFile(path) as archive:
             name = f"{key}.npy"
             if name not in archive.namelist():
-                raise DataError(f"{path}: has no array {key!r}, only {[n.removesuffix('.npy') for n in archive.namelist()]}")
+                there = [member.removesuffix(".npy") for member in archive.namelist()]
+                raise DataError(f"{path}: has no array {key!r}, only {there}")
             with archive.open(name) as stream:
                 yield stream, *_check_header(path, key, stream, shape, kind)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
@@ -73,15 +76,21 @@ def _check_header(
 ) -> tuple[np.dtype[Any], tuple[int, ...]]:
     try:
         version = np.lib.format.read_magic(stream)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        read = (
+            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        )
         found, fortran, dtype = read(stream)
     except ValueError as error:
         raise DataError(f"{path}: array {key!r} has a damaged header ({error})") from error
     if dtype.hasobject:
-        raise DataError(f"{path}: array {key!r} holds pickled objects, which are never loaded; expected numbers")
+        raise DataError(
+            f"{path}: array {key!r} holds pickled objects, which are never loaded; expected numbers"
+        )
     if found != shape or dtype.kind not in kind or fortran:
         order = " in Fortran order" if fortran else ""
-        raise DataError(f"{path}: array {key!r} is {dtype} {found}{order}; expected shape {shape}, dtype kind {kind!r}")
+        raise DataError(
+            f"{path}: array {key!r} is {dtype} {found}{order}; expected shape {shape}, kind {kind!r}"
+        )
     return dtype, found
 
 

@@ -63,6 +63,7 @@ RECIPE = Recipe(
     name="dsprites",
     title="dSprites",
     summary="One white sprite on black: 737,280 binary 64x64 images, a full grid of five factors.",
+    images="737,280 of 64x64, grey",
     factors="shape 3, scale 6, orientation 40, x 32, y 32",
     licence="Apache-2.0",
     homepage="https://github.com/google-deepmind/dsprites-dataset",

@@ -23,15 +23,20 @@ def add_noise(sprites: Array, rng: Rng) -> Array:
 
     A sprite is white, so it stays white; elsewhere the noise is one uniform byte per channel.
     """
-    shape = (*sprites.shape[:3], 3)
-    noise = np.frombuffer(rng.bytes(int(np.prod(shape))), np.uint8).reshape(shape)
-    return np.maximum(sprites, noise)
+    draw = rng.integers if isinstance(rng, np.random.Generator) else rng.randint
+    count = sprites.size * 3
+    words = np.asarray(draw(0, 2**64, size=-(-count // 8), dtype=np.uint64))
+    out = words.view(np.uint8)[:count].reshape(*sprites.shape[:3], 3)
+    for channel in range(3):
+        np.bitwise_or(out[..., channel], sprites[..., 0], out=out[..., channel])
+    return out
 
 
 RECIPE = Recipe(
     name="noisy_dsprites",
     title="Noisy-dSprites",
     summary="dSprites on a background of uniform colour noise, drawn at every access.",
+    images="737,280 of 64x64, colour",
     factors=dsprites.RECIPE.factors,
     licence=dsprites.RECIPE.licence,
     homepage=color_dsprites.RECIPE.homepage,

@@ -1,0 +1,63 @@
+"""The command line as a whole: its options, its help, and the groups of commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from unweave import __version__
+from unweave.cli import data
+from unweave.cli.demo import demo
+
+
+@dataclass
+class Session:
+    """What the options before the command said."""
+
+    debug: bool = False
+
+
+EPILOG = """\b
+Examples:
+  unweave demo                      see what there is, without a download
+  unweave data list                 the data sets, and which are on this machine
+  unweave data get dsprites         download and prepare one
+  unweave data show dsprites        write a picture of what it holds
+
+Data is kept in the folder $UNWEAVE_DATA, or else in your cache folder.
+"""
+
+app = typer.Typer(
+    name="unweave",
+    help="Learn, measure and compare disentangled representations.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help, the same on a terminal and in a file
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo)
+app.add_typer(data.app, name="data")
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"unweave {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error happened.")] = False,
+) -> None:
+    """Learn, measure and compare disentangled representations."""
+    if isinstance(context.obj, Session):
+        context.obj.debug = debug

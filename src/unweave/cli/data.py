@@ -1,0 +1,149 @@
+"""``unweave data …``: list, describe, get and show data sets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unweave.cli import output
+from unweave.data import registry
+from unweave.data.dataset import Dataset
+from unweave.data.status import describe, status
+from unweave.data.storage import data_folder
+from unweave.errors import ArgumentError, UnweaveError
+
+app = typer.Typer(
+    help="List, download, prepare and show data sets.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    epilog="\b\nExamples:\n  unweave data list\n  unweave data info dsprites --json\n"
+    "  unweave data get dsprites\n  unweave data show dsprites -o sheet.png\n"
+    "  unweave data show ./my_images --size 64",
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A data set: see 'unweave data list'.")]
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        help="The folder of all data sets.  [default: $UNWEAVE_DATA, or your cache folder]",
+        show_default=False,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command("list")
+def list_sets(folder: Folder = None, json: Json = False) -> None:
+    """List all data sets, and whether they are on this machine.
+
+    States: ready (prepared, loads at once), offline (works without a download), files present
+    (prepared at the next use), needs download. In a pipe the columns are separated by tabs.
+    """
+    recipes = [registry.find(name) for name in registry.names()]
+    found = [status(recipe, _folder_of(recipe.name, folder)) for recipe in recipes]
+    if json:
+        output.show_json([describe(*pair) for pair in zip(recipes, found, strict=True)])
+        return
+    rows = [(r.name, r.images, r.factors, output.state_text(s)) for r, s in zip(recipes, found, strict=True)]
+    output.show_table(["NAME", "IMAGES", "FACTORS", "STATE"], rows)
+
+
+@app.command()
+def info(name: Name, folder: Folder = None, json: Json = False) -> None:
+    """Tell everything that is known about a data set."""
+    recipe = registry.find(name)
+    found = status(recipe, _folder_of(name, folder))
+    if json:
+        output.show_json(describe(recipe, found))
+        return
+    facts = [("name", recipe.name), ("title", recipe.title), ("summary", recipe.summary)]
+    facts += [("images", recipe.images), ("factors", recipe.factors), ("licence", recipe.licence)]
+    facts += [
+        ("citation", recipe.citation),
+        ("homepage", recipe.homepage),
+        ("state", output.state_text(found)),
+        ("folder", str(found.folder)),
+    ]
+    for file in found.files:
+        size = "not known" if file.source.size is None else f"{file.source.size} bytes"
+        facts += [("file", file.source.name), ("  address", file.source.url), ("  size", size)]
+        facts += [("  sha256", file.source.sha256 or "not known"), ("  place", str(file.path))]
+        facts += [("  found", output.file_text(file, recipe.package))]
+    output.show_facts(facts)
+
+
+@app.command()
+def get(
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="The data sets to get.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Get every data set.")] = False,
+    folder: Folder = None,
+) -> None:
+    """Download data sets and prepare them for use.
+
+    A download that was interrupted goes on where it ended. Where one fails, the others are still made.
+    """
+    from unweave.data.download import obtain
+
+    if bool(names) == everything:
+        raise typer.BadParameter("give the names of data sets, or --all", param_hint="NAME")
+    recipes = [registry.find(name) for name in dict.fromkeys(names or registry.names())]
+    failed = False
+    for recipe in recipes:
+        place = _folder_of(recipe.name, folder)
+        before = status(recipe, place)
+        try:
+            obtain(recipe, place)
+        except UnweaveError as error:
+            if len(recipes) == 1:
+                raise
+            output.show_error(f"{recipe.name}: {error}")
+            failed = True
+        else:
+            print(f"{recipe.name}: {output.done_text(before, status(recipe, place))}", flush=True)
+    if failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def show(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME|FOLDER", help="A data set, or a folder of your own images.")
+    ],
+    picture: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The picture to write.  [default: NAME.png]", show_default=False),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Which images are drawn.")] = 0,
+    columns: Annotated[int, typer.Option(min=1, max=100, help="Images per row.")] = 10,
+    size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Resize your own images to this many pixels.", show_default=False),
+    ] = None,
+    folder: Folder = None,
+) -> None:
+    """Write a picture of a data set: random images, and each factor varied by itself."""
+    from unweave.figures import check_picture_path, contact_sheet, save_picture
+
+    target = check_picture_path(picture or Path(f"{Path(name).resolve().name}.png"))
+    data = _load(name, size, folder)
+    print(save_picture(contact_sheet(data, seed, columns), target))
+
+
+def _load(name: str, size: int | None, folder: Path | None) -> Dataset:
+    if name not in registry.names() and Path(name).is_dir():
+        from unweave.data.folders import from_folder
+
+        labels = "factors.csv" if (Path(name) / "factors.csv").is_file() else None
+        return from_folder(name, labels, size=size)
+    if Path(name).name != name:
+        raise ArgumentError("folder", name, "there is no such folder")
+    recipe = registry.find(name)
+    if size is not None:
+        raise typer.BadParameter("only a folder of your own images can be resized", param_hint="--size")
+    return recipe.load(_folder_of(name, folder))
+
+
+def _folder_of(name: str, folder: Path | None) -> Path:
+    return (data_folder() if folder is None else folder) / name

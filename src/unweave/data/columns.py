@@ -1,0 +1,151 @@
+"""Columns of a user's table become factors: which are discrete, what their values are called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unweave.data.factors import FactorArray, FactorSpace, Size
+from unweave.errors import ArgumentError
+
+Array = npt.NDArray[Any]
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def factor_table(
+    columns: Mapping[str, object], categorical: Sequence[str] = ()
+) -> tuple[FactorSpace, FactorArray]:
+    """The factor space of named columns (n,), and their values in it, (n, K).
+
+    =====================================  =======================================================
+    a column of                            is a factor that is
+    =====================================  =======================================================
+    integers, booleans                     discrete, ordered
+    text                                   discrete, categorical
+    floats that are all whole numbers      discrete, ordered
+    floats that are all the same           discrete, with one value
+    other floats                           continuous, from the least to the greatest value
+    anything, if named in ``categorical``  discrete, categorical
+    =====================================  =======================================================
+
+    The distinct values of a discrete factor, sorted, are its values 0 .. size - 1; the space's
+    ``value_names`` keep how they are written. A missing value, NaN or infinity is refused.
+    """
+    encoded = {name: _encode(name, values, name in categorical) for name, values in columns.items()}
+    space = FactorSpace(
+        list(encoded),
+        [column.size for column in encoded.values()],
+        categorical=[*categorical, *(n for n, c in encoded.items() if c.is_text and n not in categorical)],
+        value_names={name: c.value_names for name, c in encoded.items() if c.value_names is not None},
+    )
+    # No column at all: the caller knows the number of rows.
+    stacked = np.stack([c.values for c in encoded.values()], axis=1) if encoded else np.empty((0, 0))
+    table: Array = space.empty(len(stacked))
+    table[:] = stacked
+    return space, table
+
+
+def parse_cells(cells: Sequence[str]) -> Array:
+    """The cells of one column of a text file: integers if all are, else floats if all are, else text.
+
+    Integers too long for 64 bits are identifiers, not quantities: they stay text.
+    """
+    if all(_INTEGER.fullmatch(cell) for cell in cells):
+        try:
+            return np.array([int(cell) for cell in cells], dtype=np.int64)
+        except OverflowError:
+            return np.array(cells, dtype=str)
+    if all(_NUMBER.fullmatch(cell) for cell in cells):
+        return np.array([float(cell) for cell in cells], dtype=np.float64)
+    return np.array(cells, dtype=str)
+
+
+@dataclass(frozen=True)
+class _Column:
+    size: Size
+    values: Array
+    value_names: tuple[str, ...] | None
+    is_text: bool
+
+
+def _encode(name: str, raw: object, categorical: bool) -> _Column:
+    values = _as_column(name, raw)
+    is_float = values.dtype.kind == "f"
+    if is_float:
+        _refuse(name, ~np.isfinite(values), values, "needs finite numbers")
+        values = values.astype(np.float64)
+    whole = is_float and bool((values == np.floor(values)).all())
+    if is_float and not whole and not categorical and values.min() < values.max():
+        return _Column((float(values.min()), float(values.max())), values, None, False)
+    distinct, indices = np.unique(values, return_inverse=True)
+    texts = tuple(str(int(value)) if whole else str(value) for value in distinct.tolist())
+    return _Column(len(distinct), indices.reshape(-1), texts, values.dtype.kind == "U")
+
+
+def _as_column(name: str, raw: object) -> Array:
+    """A column as an (n,) array of booleans, integers, floats or text."""
+    values = as_array(raw, f"factors[{name!r}]", keep_types=True)
+    if values.ndim != 1:
+        raise ArgumentError(
+            f"factors[{name!r}]", f"array of shape {values.shape}", "needs one value for each row"
+        )
+    if values.dtype.kind == "S":
+        values = np.array([value.decode("utf-8", "replace") for value in values.tolist()], dtype=str)
+    if values.dtype.kind in "OT":
+        values = _from_objects(name, values.astype(object))
+    if values.dtype.kind not in "biufU":
+        raise ArgumentError(
+            f"factors[{name!r}]", f"values of type {values.dtype}", "needs numbers, text or booleans"
+        )
+    if values.dtype.kind == "U":
+        _refuse(name, np.strings.str_len(np.strings.strip(values)) == 0, values, "a value is missing")
+    return values
+
+
+def _from_objects(name: str, values: Array) -> Array:
+    listed = values.tolist()
+    _refuse(name, np.array([_is_missing(v) for v in listed], dtype=bool), values, "a value is missing")
+    for kind, dtype in ((str, str), ((bool, np.bool_), bool), (Real, None)):
+        if all(isinstance(value, kind) for value in listed):
+            return np.array(listed, dtype=dtype)
+    types = ", ".join(sorted({type(value).__name__ for value in listed}))
+    raise ArgumentError(f"factors[{name!r}]", f"values of type {types}", "needs only numbers, or only text")
+
+
+def _is_missing(value: object) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA has no truth value
+        return True
+
+
+def _refuse(name: str, wrong: npt.NDArray[np.bool_], values: Array, why: str) -> None:
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ArgumentError(f"factors[{name!r}], row {row}", values[row : row + 1].tolist()[0], why)
+
+
+def as_array(value: object, argument: str, *, keep_types: bool = False) -> Array:
+    """``numpy.asarray``, with an error that names the argument.
+
+    ``keep_types``: the elements of lists stay what they are, where numpy would make ``["a", 1]`` text.
+    What a mask hides is missing: None.
+    """
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        shown = np.ma.getdata(value).astype(object)
+        shown[np.ma.getmaskarray(value)] = None
+        return shown
+    try:
+        return np.asarray(value, dtype=object if keep_types and isinstance(value, list | tuple) else None)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ArgumentError(
+            argument, type(value).__name__, f"cannot be made a numpy array ({error})"
+        ) from error

@@ -1,0 +1,56 @@
+"""Arrays in HDF5 files, streamed: the array may be larger than memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+
+from unweave.errors import DataError
+from unweave.progress import progress
+
+_CHUNK = 1 << 26
+
+
+def read_hdf5(path: Path, key: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """A small array of an HDF5 file, which must have this shape and dtype."""
+    with _open_array(path, key, shape, dtype) as array:
+        return np.asarray(array[()])
+
+
+def stream_hdf5(path: Path, key: str, dtype: npt.DTypeLike, out: npt.NDArray[Any]) -> None:
+    """Copy the array ``key``, which must have the shape of ``out``, block by block along its first axis."""
+    n, shape = len(out), out.shape
+    with (
+        _open_array(path, key, shape, dtype) as array,
+        progress(f"Reading {path.name}", n, "images") as advance,
+    ):
+        row = int(np.prod(shape[1:], dtype=np.int64)) * array.dtype.itemsize
+        step = max(1, _CHUNK // row)
+        # Whole chunks of the file at a time: each is then unpacked only once.
+        if array.chunks:
+            step = max(1, round(step / array.chunks[0])) * array.chunks[0]
+        for start in range(0, n, step):
+            block = array[start : start + step]
+            out[start : start + len(block)] = block
+            advance(len(block))
+
+
+@contextmanager
+def _open_array(path: Path, key: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Iterator[Any]:
+    try:
+        with h5py.File(path, "r") as file:
+            array = file.get(key)
+            if not isinstance(array, h5py.Dataset):
+                raise DataError(f"{path}: has no array {key!r}, only {sorted(file)}")
+            if array.shape != shape or array.dtype.newbyteorder("=") != np.dtype(dtype):
+                expected = f"{np.dtype(dtype)} {shape}"
+                raise DataError(f"{path}: array {key!r} is {array.dtype} {array.shape}; expected {expected}")
+            yield array
+    except (OSError, RuntimeError, KeyError, ValueError) as error:
+        raise DataError(f"{path}: not a complete HDF5 file ({error})") from error

@@ -1,0 +1,93 @@
+"""3D Chairs: 86,366 renderings of 1,393 chairs from 31 azimuths and 2 elevations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from unweave.data.dataset import Dataset, from_table
+from unweave.data.factors import FactorSpace
+from unweave.data.files.archives import member_names, read_members
+from unweave.data.files.factor_table import ranks
+from unweave.data.files.pictures import centre_crop, decode, resize
+from unweave.data.recipes import Recipe, SourceFile
+from unweave.data.storage import Writer, prepared
+from unweave.errors import DataError, unknown_name
+from unweave.progress import progress
+
+SPACE = FactorSpace(
+    ["identity", "azimuth", "elevation"],
+    [1393, 31, 2],
+    categorical=["identity"],
+    value_names={"elevation": ["20°", "30°"]},
+)
+FILE = SourceFile(
+    "rendered_chairs.tar",
+    "https://www.di.ens.fr/willow/research/seeing3Dchairs/data/rendered_chairs.tar",
+)
+UNPACKED = "rendered_chairs"
+TRAIN_FRACTION = 0.8
+_SIZE = (600, 600)
+_CROP = 400
+_IMAGE = re.compile(r"rendered_chairs/([^/]+)/renders/image_\d+_p(\d+)_t(\d+)_r\d+\.png")
+
+
+def load(folder: Path, space: FactorSpace = SPACE, split: str = "all") -> Dataset:
+    """3D Chairs: the middle 400 x 400 of the 600 x 600 pixels, resized to 64 x 64 colour, antialiased.
+
+    ``folder`` holds ``rendered_chairs.tar`` or that archive unpacked, ``rendered_chairs/``. Chairs are
+    numbered in the order of their folders' names; views are ordered by their angles. ``split`` is "all",
+    "train" (the first 80 % of the chairs) or "test" (the others); the numbering is the same in each.
+    """
+    if split not in ("all", "train", "test"):
+        raise unknown_name("split", split, ("all", "train", "test"))
+    unpacked = (folder / UNPACKED).is_dir() and not (folder / FILE.name).is_file()
+    source = folder / (UNPACKED if unpacked else FILE.name)
+
+    def build(_: Mapping[str, Path], out: Writer) -> None:
+        _build(source, space, out)
+
+    arrays = prepared(folder, [] if unpacked else [FILE], build)
+    factors = arrays["factors"]
+    # Rows are sorted by chair, so each part of the chairs is one piece.
+    boundary = int(np.searchsorted(factors[:, 0], int(TRAIN_FRACTION * space.size("identity"))))
+    rows = {"all": slice(None), "train": slice(boundary), "test": slice(boundary, None)}[split]
+    return from_table("chairs3d", space, arrays["images"][rows], factors[rows])
+
+
+def _build(source: Path, space: FactorSpace, out: Writer) -> None:
+    names = member_names(source, _IMAGE.fullmatch)
+    matches = [_IMAGE.fullmatch(name) for name in names]
+    views = [(match[1], int(match[3]), int(match[2])) for match in matches if match]
+    chairs = {chair: i for i, chair in enumerate(sorted({view[0] for view in views}))}
+    angles = np.array([(chairs[chair], *angle) for chair, *angle in views], np.float64).reshape(-1, 3)
+    factors = ranks(source, space, angles)
+    if len(np.unique(factors, axis=0)) != len(factors):
+        raise DataError(f"{source}: some chair has two images of the same view; expected one")
+    order = np.lexsort(factors.T[::-1])
+    out.save("factors", factors[order])
+    row_of = {names[i]: row for row, i in enumerate(order)}
+    images = out.create("images", (len(names), 64, 64, 3))
+    with progress("Preparing 3D Chairs", len(names), "images") as advance:
+        for name, data in read_members(source, _IMAGE.fullmatch):
+            chair = centre_crop(decode(data, f"{source}: {name}", "RGB", _SIZE), _CROP)
+            images[row_of[name]] = resize(chair[np.newaxis])[0]
+            advance(1)
+
+
+RECIPE = Recipe(
+    name="chairs3d",
+    title="3D Chairs",
+    summary="Renderings of 1,393 chairs from 62 sides: 86,366 colour 64x64 images, training and test chairs.",
+    images="86,366 of 64x64, colour",
+    factors="identity 1393, azimuth 31, elevation 2",
+    licence="none stated",
+    homepage="https://www.di.ens.fr/willow/research/seeing3Dchairs/",
+    citation="Aubry, Maturana, Efros, Russell, Sivic: Seeing 3D Chairs: Exemplar Part-based 2D-3D Alignment "
+    "using a Large Dataset of CAD Models, CVPR 2014.",
+    load=load,
+    files=(FILE,),
+)

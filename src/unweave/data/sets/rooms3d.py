@@ -1,0 +1,42 @@
+"""rooms3d: the factor grid of Shapes3D, drawn by unweave itself. 480,000 images, no download."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from unweave.data.dataset import Dataset, from_grid
+from unweave.data.factors import FactorSpace
+from unweave.data.lazy import LazyArray
+from unweave.data.recipes import Recipe
+from unweave.data.render import ROOMS_SIZES, render_rooms
+
+SPACE = FactorSpace(
+    ["floor_hue", "wall_hue", "object_hue", "scale", "shape", "orientation"],
+    ROOMS_SIZES,
+    categorical=["shape"],
+    value_names={"shape": ["cube", "cylinder", "sphere", "capsule"]},
+)
+_VERSION = 1  # of the pictures: a change in the renderer that moves a pixel needs a new one
+
+
+def load(folder: Path) -> Dataset:
+    """The rooms, each drawn when first asked for and kept in a memory-mapped file."""
+    shape = (len(SPACE), 64, 64, 3)
+    return from_grid(
+        "rooms3d",
+        SPACE,
+        LazyArray(folder, shape, lambda rows: render_rooms(SPACE.factors(rows)), version=_VERSION),
+    )
+
+
+RECIPE = Recipe(
+    name="rooms3d",
+    title="rooms3d",
+    summary="An object in a room, drawn on demand: the factor grid and the look of Shapes3D, offline.",
+    images="480,000 of 64x64, colour",
+    factors="floor hue 10, wall hue 10, object hue 10, scale 8, shape 4, orientation 15",
+    licence="Apache-2.0",
+    homepage="part of unweave",
+    citation="unweave; the factors follow Burgess, Kim: 3D Shapes Dataset, 2018.",
+    load=load,
+)

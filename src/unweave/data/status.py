@@ -1,0 +1,153 @@
+"""What of a data set is on this machine: its files, its prepared arrays, and what a download would cost."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from unweave.data.recipes import Recipe, SourceFile
+
+State = Literal["ready", "offline", "files present", "needs download"]
+PARTIAL_SUFFIX = ".part"
+_FACTS = (
+    "name",
+    "title",
+    "summary",
+    "images",
+    "factors",
+    "licence",
+    "citation",
+    "homepage",
+    "package",
+    "offline",
+)
+
+
+@dataclass(frozen=True)
+class FileStatus:
+    """One official file, and what lies at its place: ``found`` bytes, or None if there is no file.
+
+    ``partial`` counts the bytes of a download that was interrupted.
+    """
+
+    source: SourceFile
+    path: Path
+    found: int | None
+    partial: int
+
+    @property
+    def present(self) -> bool:
+        """Whether there is a file, right or not."""
+        return self.found is not None
+
+    @property
+    def size_differs(self) -> bool:
+        """Whether the file there does not have the official size."""
+        return self.found is not None and self.source.size is not None and self.found != self.source.size
+
+    @property
+    def usable(self) -> bool:
+        """Whether nothing has to be downloaded for this file."""
+        return self.present and not self.size_differs
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a data set stands.
+
+    state
+        "ready": prepared, the next load is immediate; "offline": works without a download;
+        "files present": will be prepared from its files at the next load; else "needs download".
+    prepared
+        whether prepared (or rendered) arrays are in ``folder``.
+    disk_bytes
+        what all of ``folder`` takes on disk.
+    download_bytes
+        what is left to download, or None where a size is not known.
+    """
+
+    state: State
+    folder: Path
+    files: tuple[FileStatus, ...]
+    prepared: bool
+    disk_bytes: int
+    download_bytes: int | None
+
+
+def status(recipe: Recipe, folder: Path) -> Status:
+    """Look at ``folder``, the one of this data set. Reads names and sizes only, so it is quick."""
+    files = find_files(recipe, folder)
+    is_prepared = _is_prepared(folder)
+    return Status(
+        state=_state(recipe, files, is_prepared),
+        folder=folder,
+        files=files,
+        prepared=is_prepared,
+        disk_bytes=_disk_bytes(folder),
+        download_bytes=0 if recipe.offline or is_prepared else _download_bytes(files),
+    )
+
+
+def find_files(recipe: Recipe, folder: Path) -> tuple[FileStatus, ...]:
+    """What lies at the place of each of the data set's files."""
+    return tuple(_file_status(file, folder / file.name) for file in recipe.files)
+
+
+def describe(recipe: Recipe, found: Status) -> dict[str, Any]:
+    """Everything that is known about a data set, in plain types, for a JSON file."""
+    return {
+        **{key: getattr(recipe, key) for key in _FACTS},
+        **{key: getattr(found, key) for key in ("state", "prepared", "disk_bytes", "download_bytes")},
+        "folder": str(found.folder),
+        "files": [
+            {**asdict(file.source), "path": str(file.path), "present": file.present}
+            | {"found_size": file.found, "size_differs": file.size_differs, "partial_size": file.partial}
+            for file in found.files
+        ],
+    }
+
+
+def _state(recipe: Recipe, files: tuple[FileStatus, ...], is_prepared: bool) -> State:
+    if is_prepared:
+        return "ready"
+    if recipe.offline:
+        return "offline"
+    return "files present" if all(file.usable for file in files) else "needs download"
+
+
+def _file_status(source: SourceFile, path: Path) -> FileStatus:
+    partial = path.with_name(path.name + PARTIAL_SUFFIX)
+    return FileStatus(source, path, _size(path), _size(partial) or 0)
+
+
+def _size(path: Path) -> int | None:
+    return path.stat().st_size if path.is_file() else None
+
+
+def _download_bytes(files: tuple[FileStatus, ...]) -> int | None:
+    total = 0
+    for file in files:
+        if not file.usable:
+            if file.source.size is None:
+                return None
+            total += max(file.source.size - file.partial, 0)
+    return total
+
+
+def _is_prepared(folder: Path) -> bool:
+    """Whether a subfolder holds arrays. Names that start with a dot are unfinished work."""
+    return any(not array.parent.name.startswith(".") for array in folder.glob("*/*.npy"))
+
+
+def _disk_bytes(folder: Path) -> int:
+    return sum(map(_blocks, folder.rglob("*")))
+
+
+def _blocks(path: Path) -> int:
+    # Files of rendered images are sparse: what counts is the blocks that they take, where the system tells.
+    try:
+        found = path.stat()
+    except OSError:  # gone since it was listed
+        return 0
+    return getattr(found, "st_blocks", 0) * 512 or found.st_size if path.is_file() else 0

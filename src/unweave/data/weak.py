@@ -1,0 +1,206 @@
+"""Weak supervision: few labels, pairs that share factors, and factors that are correlated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from unweave.data.dataset import Dataset, Sampler
+from unweave.data.factors import FactorArray, FactorSpace, Rng, check_rows, integers
+from unweave.data.rows import Grid, Rows, Table
+from unweave.errors import ArgumentError
+
+Floats = npt.NDArray[np.float64]
+
+_MOST_ROWS = 2**28  # a permutation of more rows takes gigabytes
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledSubset:
+    """The rows of a data set whose factors a method may see: ``rows``, sorted, all different."""
+
+    rows: Rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def contains(self, rows: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """For each of the rows (n,) whether it is labelled, (n,)."""
+        asked = check_rows(rows, 2**63 - 1)
+        place = np.minimum(np.searchsorted(self.rows, asked), len(self.rows) - 1)
+        return np.asarray(self.rows[place] == asked, dtype=bool)
+
+    def sample(self, n: int, rng: Rng) -> Rows:
+        """n labelled rows, drawn uniformly with replacement."""
+        return self.rows[integers(rng, len(self.rows), n)]
+
+
+def labelled_subset(
+    data: Dataset, fraction: float | None = None, *, count: int | None = None, seed: int = 0
+) -> LabelledSubset:
+    """A fixed random part of the rows, for methods that learn from few labels.
+
+    Its size is ``count``, or ``fraction`` of the data set rounded to the nearest row, at least one. The
+    rows are the first of a permutation that depends on ``seed`` alone: with the same seed, a larger
+    subset contains the smaller ones.
+    """
+    if not data.finite:
+        raise ArgumentError("data", data.name, "is endless: it has no rows of which some could be labelled")
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise ArgumentError("seed", seed, "needs a whole number >= 0")
+    total = len(data)
+    if total > _MOST_ROWS:
+        raise ArgumentError(
+            "data", data.name, f"has {total:,} rows: subsets can be chosen of {_MOST_ROWS:,} at most"
+        )
+    chosen = np.random.default_rng(seed).permutation(total)[: _subset_size(total, fraction, count)]
+    rows = np.sort(chosen).astype(np.int64)
+    rows.setflags(write=False)
+    return LabelledSubset(rows)
+
+
+def sample_pairs(
+    data: Dataset, n: int, rng: Rng, *, shared: Sequence[str] | None = None, changed: int | None = None
+) -> tuple[Rows, Rows] | tuple[FactorArray, FactorArray]:
+    """n pairs of images that have some factors in common; give exactly one of the two:
+
+    shared
+        the names of the factors that the second image has from the first. All others are drawn anew.
+    changed
+        a number k: in each pair k factors, chosen uniformly and anew for each pair, are drawn anew for
+        the second image and the rest are shared (Locatello et al. 2020, "Weakly-supervised
+        disentanglement without compromises"). A factor drawn anew may get the same value by chance.
+
+    Returns two arrays of rows (n,); for an endless simulator two arrays of factors (n, K). Where
+    combinations are missing, the second image is drawn uniformly from those that share what is asked.
+    """
+    if data.sampler is not None:
+        raise ArgumentError("data", data.name, "samples rows in its own way: pairs need uniform sampling")
+    space = data.space
+    redrawn = _redrawn(space, n, rng, shared, changed)
+    if not isinstance(data.index, Table):
+        first = space.sample(n, rng)
+        second = np.where(redrawn, space.sample(n, rng), first)
+        return (
+            (first, second)
+            if data.index is None
+            else (data.index.rows(first, rng), data.index.rows(second, rng))
+        )
+    rows = data.index.sample(n, rng)
+    partners = np.empty_like(rows)
+    subsets, which = np.unique(redrawn, axis=0, return_inverse=True)
+    for number, subset in enumerate(subsets):
+        pairs = np.flatnonzero(which.reshape(-1) == number)
+        common = tuple(name for name, anew in zip(space.names, subset, strict=True) if not anew)
+        partners[pairs] = data.index.partners(rows[pairs], common, rng)
+    return rows, partners
+
+
+def correlate(data: Dataset, first: str, second: str, strength: float) -> Dataset:
+    """The same data set, sampled so that two ordered discrete factors are correlated.
+
+    With the values a and b of the two factors scaled to [0, 1] (index / (size - 1)),
+
+        p(a, b) ∝ exp(-(a - b)² / (2 strength²)),
+
+    and all other factors uniform: Träuble et al. 2021, "On disentangled representations learned from
+    correlated data". ``strength`` is their σ: the *smaller*, the stronger the correlation. In a data
+    set that lacks combinations, each of its images is drawn with this weight.
+
+    Only sampling changes: rows, their factors and their images stay as they are.
+    """
+    if not isinstance(strength, int | float | np.number) or not (math.isfinite(strength) and strength > 0):
+        raise ArgumentError("strength", strength, "needs a finite number > 0")
+    if data.index is None:
+        raise ArgumentError("data", data.name, "is endless: only rows can be drawn in a correlated way")
+    if data.sampler is not None:
+        raise ArgumentError("data", data.name, "samples rows in its own way already")
+    if first == second:
+        raise ArgumentError("second", second, "needs a factor other than the first")
+    sizes = _ordered_size(data.space, "first", first), _ordered_size(data.space, "second", second)
+    a, b = np.indices(sizes)
+    distance = np.abs(a / (sizes[0] - 1) - b / (sizes[1] - 1))
+    if isinstance(data.index, Grid):
+        return data.with_parts(
+            sampler=_grid_sampler(data.index.space, first, second, distance, float(strength))
+        )
+    values = data.factors(np.arange(len(data)))[:, [data.space.position(first), data.space.position(second)]]
+    by_row = distance[tuple(values.astype(np.int64).T)]
+    return data.with_parts(sampler=_row_sampler(by_row, float(strength)))
+
+
+def _grid_sampler(space: FactorSpace, first: str, second: str, distance: Floats, strength: float) -> Sampler:
+    cumulative = _cumulative(distance, strength)
+
+    def sample(n: int, rng: Rng) -> Rows:
+        pair = np.searchsorted(cumulative, rng.random(n), side="right")
+        a, b = np.unravel_index(pair, distance.shape)
+        return space.rows(space.sample(n, rng, {first: a, second: b}))
+
+    return sample
+
+
+def _row_sampler(distance: Floats, strength: float) -> Sampler:
+    cumulative = _cumulative(distance, strength)
+
+    def sample(n: int, rng: Rng) -> Rows:
+        return np.searchsorted(cumulative, rng.random(n), side="right").astype(np.int64)
+
+    return sample
+
+
+def _cumulative(distance: Floats, strength: float) -> Floats:
+    """Cumulative probabilities, over the flattened array, of weights exp(-distance² / (2 strength²)).
+
+    Weights are relative to the largest: however small ``strength`` is, they do not all vanish.
+    """
+    excess = distance**2 - distance.min() ** 2
+    with np.errstate(over="ignore"):
+        sums = np.cumsum(np.exp(-(excess / strength / strength) / 2))
+    return np.asarray(sums / sums[-1])
+
+
+def _redrawn(
+    space: FactorSpace, n: int, rng: Rng, shared: Sequence[str] | None, changed: int | None
+) -> npt.NDArray[np.bool_]:
+    """Which factors of which pair are drawn anew, (n, K)."""
+    if (shared is None) == (changed is None):
+        raise ArgumentError("shared, changed", (shared, changed), "give exactly one of the two")
+    space.check_fixed(n, None)
+    if shared is not None:
+        if isinstance(shared, str):
+            raise ArgumentError("shared", shared, "needs a list of factor names")
+        common = {space.position(name) for name in shared}
+        anew = [column not in common for column in range(space.num_factors)]
+        return np.broadcast_to(np.array(anew, dtype=bool), (n, space.num_factors))
+    if not isinstance(changed, int | np.integer) or not 1 <= changed <= space.num_factors:
+        raise ArgumentError("changed", changed, f"needs a whole number from 1 to {space.num_factors}")
+    # The ranks of independent uniform numbers are a uniform permutation.
+    order = np.argsort(rng.random((n, space.num_factors)), axis=1)
+    return np.asarray(np.argsort(order, axis=1) < changed)
+
+
+def _ordered_size(space: FactorSpace, argument: str, name: str) -> int:
+    size = space.sizes[space.position(name)]
+    if isinstance(size, tuple) or not space.is_ordered(name):
+        kind = "continuous" if isinstance(size, tuple) else "categorical"
+        raise ArgumentError(argument, name, f"is {kind}: needs an ordered discrete factor")
+    if size < 2:
+        raise ArgumentError(argument, name, "has only one value: needs at least two")
+    return size
+
+
+def _subset_size(total: int, fraction: float | None, count: int | None) -> int:
+    if (fraction is None) == (count is None):
+        raise ArgumentError("fraction, count", (fraction, count), "give exactly one of the two")
+    if count is not None:
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 1 <= count <= total:
+            raise ArgumentError("count", count, f"needs a whole number from 1 to {total}")
+        return int(count)
+    if not isinstance(fraction, int | float | np.number) or not 0 < fraction <= 1:
+        raise ArgumentError("fraction", fraction, "needs 0 < fraction <= 1")
+    return max(1, round(float(fraction) * total))
