@@ -1,0 +1,42 @@
+"""Kullback-Leibler divergences of the encoder's Gaussian, in closed form and per latent."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from unweave.errors import ArgumentError
+from unweave.objectives.gaussian import check_correlation, log_determinant
+
+
+def kl_to_standard_normal(mean: Tensor, log_variance: Tensor) -> Tensor:
+    """KL(N(mu, sigma^2) || N(0, 1)) = 1/2 (mu^2 + sigma^2 - 1 - log sigma^2) per latent.
+
+    Arguments and result have shape (n, D). The divergence of a sample is the sum over its latents, plus
+    `correlation_constant` if the posterior's noise is correlated.
+    """
+    return 0.5 * (mean.square() + torch.expm1(log_variance) - log_variance)
+
+
+def kl_between(mean: Tensor, log_variance: Tensor, prior_mean: Tensor, prior_log_variance: Tensor) -> Tensor:
+    """KL(N(mu, sigma^2) || N(m, s^2)) per latent, for a conditional prior p(z|u) (Mita et al.).
+
+    It is 1/2 (sigma^2 / s^2 - 1 - log(sigma^2 / s^2) + (mu - m)^2 / s^2). The arguments have shape (n, D)
+    or broadcast to it. `correlation_constant` applies here too: the prior is factorised.
+    """
+    log_ratio = log_variance - prior_log_variance
+    distance = (mean - prior_mean).square() * torch.exp(-prior_log_variance)
+    return 0.5 * (torch.expm1(log_ratio) - log_ratio + distance)
+
+
+def correlation_constant(correlation: float, latent_size: int) -> float:
+    """What correlated noise adds to the KL of every sample: -1/2 log det((1 - s) I + s 11^T).
+
+    That is -1/2 [(D - 1) log(1 - s) + log(1 - s + s D)]. The divergence to any factorised Gaussian sees
+    only the diagonal of the posterior's covariance and its determinant; the diagonal does not depend on
+    s, so KL = sum of the factorised terms + this constant, exactly (Yang et al., appendix B).
+    """
+    check_correlation(correlation)
+    if latent_size < 1:
+        raise ArgumentError("latent_size", latent_size, "needs at least 1")
+    return -0.5 * log_determinant(correlation, latent_size)
