@@ -4,10 +4,14 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 
 import unweave as uw
 
 ROOT = Path(__file__).parent.parent
+
+# Tests run in several processes: threads of their own would only get in each other's way.
+torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)

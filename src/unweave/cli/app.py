@@ -10,6 +10,7 @@ import typer
 from unweave import __version__
 from unweave.cli import data
 from unweave.cli.demo import demo
+from unweave.cli.train import methods, train
 
 
 @dataclass
@@ -25,6 +26,8 @@ Examples:
   unweave data list                 the data sets, and which are on this machine
   unweave data get dsprites         download and prepare one
   unweave data show dsprites        write a picture of what it holds
+  unweave methods                   the methods and their hyperparameters
+  unweave train beta_vae --data dsprites --steps 5000 --set beta=4
 
 Data is kept in the folder $UNWEAVE_DATA, or else in your cache folder.
 """
@@ -40,6 +43,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(demo)
+app.command()(train)
+app.command()(methods)
 app.add_typer(data.app, name="data")
 
 

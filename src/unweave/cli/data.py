@@ -127,11 +127,12 @@ def show(
     from unweave.figures import check_picture_path, contact_sheet, save_picture
 
     target = check_picture_path(picture or Path(f"{Path(name).resolve().name}.png"))
-    data = _load(name, size, folder)
+    data = load_data(name, size, folder)
     print(save_picture(contact_sheet(data, seed, columns), target))
 
 
-def _load(name: str, size: int | None, folder: Path | None) -> Dataset:
+def load_data(name: str, size: int | None, folder: Path | None) -> Dataset:
+    """A data set by name, or the images of a folder."""
     if name not in registry.names() and Path(name).is_dir():
         from unweave.data.folders import from_folder
 

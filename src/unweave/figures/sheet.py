@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +11,7 @@ import matplotlib
 from PIL import Image, ImageDraw, ImageFont
 
 from unweave.errors import ArgumentError, UnweaveError
+from unweave.files import replacing
 
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 _GAP, _SECTION, _MARGIN = 4, 14, 20
@@ -57,14 +57,9 @@ def compose(title: str | None, rows: Sequence[Row]) -> Image.Image:
 def save_picture(image: Image.Image, path: Path | str) -> Path:
     """Write a picture, whole or not at all; its folder is made if need be. Returns the path."""
     target = check_picture_path(path)
-    work = target.with_name(f".{target.stem}-{uuid.uuid4().hex}{target.suffix}")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
+        with replacing(target) as work:
             image.save(work)
-            work.replace(target)
-        finally:
-            work.unlink(missing_ok=True)
     except OSError as error:
         raise UnweaveError(f"{target}: cannot write the picture ({error.strerror or error})") from error
     return target

@@ -1,0 +1,146 @@
+"""``unweave train``: train a method on a data set. ``unweave methods``: which there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unweave.cli import output
+from unweave.cli.data import load_data
+from unweave.cli.settings import parse_settings, parse_term
+from unweave.errors import unknown_name
+
+LOGGERS = ("tensorboard", "wandb", "mlflow")
+
+
+def methods() -> None:
+    """List the methods and their hyperparameters, and the terms that --add takes."""
+    from unweave.methods import METHODS, TERMS, hyperparameters
+
+    def told(name: str) -> str:
+        return ", ".join(f"{key}={value}" for key, value in hyperparameters(name).items())
+
+    rows = [(name, told(name), _first_line(method)) for name, method in METHODS.items()]
+    rows += [(f"--add {name}", "", _first_line(term)) for name, term in TERMS.items()]
+    output.show_table(["METHOD", "HYPERPARAMETERS", "OBJECTIVE"], rows)
+
+
+def train(
+    method: Annotated[str, typer.Argument(metavar="METHOD", help="See 'unweave methods'.")],
+    data: Annotated[
+        str, typer.Option(metavar="NAME|FOLDER", help="A data set, or a folder of your own images.")
+    ] = "dsprites",
+    steps: Annotated[int, typer.Option(help="Training steps.")] = 300_000,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A hyperparameter, as in beta=6.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of weights, batches and noise.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The run directory.  [default: runs/METHOD-DATA-ID]", show_default=False),
+    ] = None,
+    batch_size: Annotated[int, typer.Option(help="Images per step.")] = 64,
+    learning_rate: Annotated[float, typer.Option(help="Of Adam.")] = 1e-4,
+    latent_size: Annotated[int, typer.Option(help="Code dimensions.")] = 10,
+    architecture: Annotated[str, typer.Option(help="auto, conv, conv_dlib or mlp.")] = "auto",
+    reconstruction: Annotated[
+        str, typer.Option(help="bernoulli, gaussian, gaussian_learned, laplace or mse.")
+    ] = "bernoulli",
+    correlation: Annotated[
+        float, typer.Option(help="s of a correlated posterior: noise covariance (1-s) I + s 11^T.")
+    ] = 0.0,
+    capacity: Annotated[
+        str | None,
+        typer.Option(
+            metavar="c_max=25,…",
+            help="Hold the method's KL to a growing capacity: c_max, gamma, steps.",
+            show_default=False,
+        ),
+    ] = None,
+    add: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TERM:NAME=VALUE,…", help="A further term, as in dip_ii:lambda_od=5,lambda_d=5."
+        ),
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")] = "auto",
+    devices: Annotated[int, typer.Option(help="How many devices share a batch.")] = 1,
+    precision: Annotated[str, typer.Option(help="As Lightning Fabric names it: bf16-mixed, …")] = "32-true",
+    compile: Annotated[bool, typer.Option("--compile", help="torch.compile the method (for GPUs).")] = False,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="CPU threads.  [default: all cores]", show_default=False)
+    ] = None,
+    log_every: Annotated[int, typer.Option(help="Steps between two records of the history.")] = 100,
+    checkpoint_seconds: Annotated[float, typer.Option(help="Seconds between two checkpoints.")] = 300.0,
+    logger: Annotated[
+        list[str] | None, typer.Option(help="Also log to tensorboard, wandb or mlflow.")
+    ] = None,
+    pictures: Annotated[bool, typer.Option(help="Write pictures at the end.")] = True,
+    size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Resize your own images to this many pixels.", show_default=False),
+    ] = None,
+) -> None:
+    """Train a method on a data set.
+
+    The run directory holds the spec, weights, history and pictures. If a run was stopped (Ctrl-C, a crash),
+    the same command goes on where it was, to the same result; a finished run is not trained again.
+    """
+    import torch
+
+    import unweave as uw
+
+    loaded = load_data(data, size, None)
+    created = uw.methods.create(
+        method,
+        loaded,
+        latent_size=latent_size,
+        architecture=architecture,
+        reconstruction=reconstruction,
+        correlation=correlation,
+        capacity=None if capacity is None else parse_settings("--capacity", capacity.split(",")),
+        extra_terms=[parse_term("--add", text) for text in add or []],
+        **parse_settings("--set", settings or []),
+    )
+    if threads is not None:
+        torch.set_num_threads(threads)
+    spec = uw.training.plan(created, loaded, steps, batch_size, learning_rate, seed, precision)
+    folder = out or Path("runs") / f"{method}-{loaded.name}-{spec.identity[:10]}"
+    callbacks = [_logger(name, folder) for name in logger or []]
+    run = uw.train(
+        created,
+        loaded,
+        steps,
+        batch_size,
+        learning_rate,
+        seed,
+        device,
+        folder,
+        callbacks,
+        pictures=pictures,
+        log_every=log_every,
+        checkpoint_seconds=checkpoint_seconds,
+        precision=precision,
+        devices=devices,
+        compile=compile,
+    )
+    if run.history:
+        last = {name: f"{value:,.4g}" for name, value in run.history[-1].items()}
+        print(", ".join(f"{name} {value}" for name, value in last.items()))
+    print(folder)
+
+
+def _logger(name: str, folder: Path):  # type: ignore[no-untyped-def]
+    from unweave.training import MLflow, TensorBoard, WeightsAndBiases
+
+    if name not in LOGGERS:
+        raise unknown_name("--logger", name, LOGGERS)
+    if name == "tensorboard":
+        return TensorBoard(folder / "tensorboard")
+    return WeightsAndBiases(project="unweave", name=folder.name) if name == "wandb" else MLflow()
+
+
+def _first_line(documented: object) -> str:
+    return (documented.__doc__ or "").strip().splitlines()[0]

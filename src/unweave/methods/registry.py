@@ -1,0 +1,161 @@
+"""All methods by name, and putting one together for a data set."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+from torch import nn
+
+from unweave.data import Dataset
+from unweave.errors import ArgumentError, unknown_name
+from unweave.methods.annealed_vae import annealed_vae
+from unweave.methods.beta_tcvae import beta_tcvae
+from unweave.methods.beta_vae import beta_vae
+from unweave.methods.checks import check_correlation, check_count
+from unweave.methods.dip_vae import dip_vae_i, dip_vae_ii
+from unweave.methods.factor_vae import factor_vae
+from unweave.methods.kl import KL
+from unweave.methods.likelihoods import create_likelihood
+from unweave.methods.spec import MethodSpec
+from unweave.methods.terms import TERMS, Term, create_term
+from unweave.methods.vae import VAE, vae
+from unweave.networks import create_networks
+
+METHODS: dict[str, Callable[..., list[Term]]] = {
+    "vae": vae,
+    "beta_vae": beta_vae,
+    "annealed_vae": annealed_vae,
+    "factor_vae": factor_vae,
+    "beta_tcvae": beta_tcvae,
+    "dip_vae_i": dip_vae_i,
+    "dip_vae_ii": dip_vae_ii,
+}
+
+
+def names() -> list[str]:
+    """The names of all methods, as ``create`` takes them."""
+    return list(METHODS)
+
+
+def hyperparameters(name: str) -> dict[str, Any]:
+    """A method's hyperparameters and their defaults."""
+    parameters = inspect.signature(_find(name)).parameters.values()
+    return {parameter.name: parameter.default for parameter in parameters}
+
+
+def create(
+    name: str,
+    data: Dataset,
+    *,
+    latent_size: int = 10,
+    architecture: str = "auto",
+    reconstruction: str = "bernoulli",
+    correlation: float = 0.0,
+    capacity: Mapping[str, float] | None = None,
+    extra_terms: Sequence[Term | Mapping[str, Any]] = (),
+    encoder: nn.Module | None = None,
+    decoder: nn.Module | None = None,
+    seed: int | None = None,
+    **hyperparameters: Any,
+) -> VAE:
+    """A method, ready to train on ``data``.
+
+    >>> method = create("beta_tcvae", data, beta=6)                    # doctest: +SKIP
+
+    Parameters
+    ----------
+    latent_size
+        D, the number of code dimensions.
+    architecture
+        "conv" (the papers' network), "conv_dlib" (disentanglement_lib's), "mlp"; "auto": conv for images.
+    reconstruction
+        "bernoulli", "gaussian", "gaussian_learned", "laplace", "mse".
+    correlation
+        s of the correlated posterior of Yang et al.: noise covariance (1-s) I + s 11^T.
+    capacity
+        replaces the method's KL term by a capacity schedule: {"c_max": 25, "gamma": 1000, "steps": 100000}.
+    extra_terms
+        further terms: objects, or mappings {"name": "dip_ii", "lambda_od": 5, …} of registered ones.
+    encoder, decoder
+        the user's own modules: images -> (mean, log_variance), and z -> output shaped as the images.
+    seed
+        of the initial weights. None: ``train`` draws them from its own seed.
+    """
+    spec = MethodSpec(
+        name=name,
+        hyperparameters=dict(hyperparameters),
+        latent_size=latent_size,
+        architecture="custom" if encoder is not None or decoder is not None else architecture,
+        reconstruction=reconstruction,
+        correlation=correlation,
+        capacity=None if capacity is None else dict(capacity),
+        extra_terms=[_describe_term(term) for term in extra_terms],
+        image_shape=list(data.image_shape),
+        dataset_size=len(data) if data.finite else None,
+    )
+    own_terms = [term for term in extra_terms if not isinstance(term, Mapping)]
+    method = build(spec, encoder=encoder, decoder=decoder, terms=own_terms)
+    if seed is not None:
+        method.initialise(seed)
+        method.fresh = False
+    return method
+
+
+def build(
+    spec: MethodSpec,
+    *,
+    encoder: nn.Module | None = None,
+    decoder: nn.Module | None = None,
+    terms: Sequence[Term] = (),
+) -> VAE:
+    """Put a method together from its spec; ``terms`` are ready-made objects for the spec's extra terms."""
+    check_count("latent_size", spec.latent_size)
+    check_correlation(spec.correlation)
+    method_terms = _method_terms(spec.name, spec.hyperparameters)
+    if spec.capacity is not None:
+        capacity = create_term("kl_capacity", **spec.capacity)
+        method_terms = [capacity if isinstance(term, KL) else term for term in method_terms]
+    ready = {_describe_term(term)["name"]: term for term in terms}
+    extra = [ready.get(entry["name"]) or create_term(**entry) for entry in spec.extra_terms]
+    likelihood = create_likelihood(spec.reconstruction)
+    shape = tuple(spec.image_shape)
+    networks = create_networks(spec.architecture, shape, spec.latent_size, encoder, decoder)
+    given = (encoder, decoder)
+    return VAE(
+        *networks,
+        likelihood,
+        [*method_terms, *extra],
+        spec=spec,
+        own_networks=[made for made, mine in zip(networks, given, strict=True) if mine is None],
+    )
+
+
+def _find(name: str) -> Callable[..., list[Term]]:
+    if name not in METHODS:
+        raise unknown_name("method", name, METHODS)
+    return METHODS[name]
+
+
+def _method_terms(name: str, given: Mapping[str, Any]) -> list[Term]:
+    method = _find(name)
+    known = hyperparameters(name)
+    for key in given:
+        if key not in known:
+            raise unknown_name(f"hyperparameter of {name}", key, known)
+    return method(**given)
+
+
+def _describe_term(term: Term | Mapping[str, Any]) -> dict[str, Any]:
+    """A term as a mapping: its registered name and parameters, or the class of one that is not registered."""
+    if isinstance(term, Mapping):
+        if "name" not in term:
+            raise ArgumentError("extra_terms", dict(term), f"needs a 'name', one of {sorted(TERMS)}")
+        return dict(term)
+    name = getattr(type(term), "term_name", f"{type(term).__module__}:{type(term).__qualname__}")
+    parameters = asdict(term) if is_dataclass(term) and not isinstance(term, type) else {}
+    if isinstance(term, nn.Module) and hasattr(term, "weight"):
+        parameters["weight"] = term.weight
+    return {"name": name, **parameters}

@@ -1,0 +1,139 @@
+"""An objective is a sum of named terms. A term turns one forward pass into weighted values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from unweave.errors import unknown_name
+from unweave.objectives import correlation_constant, kl_to_standard_normal
+
+
+@dataclass
+class Pass:
+    """What one forward pass of a VAE made, for its terms to use.
+
+    mean, log_variance, z
+        (n, D): the posterior q(z|x) of each image and one sample of it.
+    output
+        the decoder's output for z: logits or means, shaped as the images.
+    correlation
+        s of the posterior's noise covariance (1-s) I + s 11^T.
+    dataset_size
+        N, or None for an endless data set.
+    """
+
+    images: Tensor
+    step: int
+    mean: Tensor
+    log_variance: Tensor
+    z: Tensor
+    output: Tensor
+    correlation: float
+    dataset_size: int | None
+    generator: torch.Generator | None
+
+    @cached_property
+    def kl(self) -> Tensor:
+        """Batch mean of KL(q(z|x) || N(0, I)), in nats, exact for the correlated posterior too."""
+        constant = correlation_constant(self.correlation, self.mean.shape[1])
+        return kl_to_standard_normal(self.mean, self.log_variance).sum(1).mean() + constant
+
+
+@dataclass
+class Terms:
+    """Named values and their weights. ``Terms.of(kl=(value, weight))``; the loss is the weighted sum.
+
+    A weight of 0 makes a value that is only logged.
+    """
+
+    values: dict[str, Tensor] = field(default_factory=dict)
+    weights: dict[str, float] = field(default_factory=dict)
+
+    @staticmethod
+    def of(**weighted: tuple[Tensor, float]) -> Terms:
+        """Terms from keyword arguments ``name=(value, weight)``."""
+        pairs = weighted.items()
+        return Terms(
+            {name: value for name, (value, _) in pairs}, {name: weight for name, (_, weight) in pairs}
+        )
+
+    def add(self, other: Terms) -> None:
+        """Add the terms of ``other``; of two terms with one name the second is numbered."""
+        for name, value in other.values.items():
+            key, count = name, 2
+            while key in self.values:
+                key, count = f"{name}_{count}", count + 1
+            self.values[key] = value
+            self.weights[key] = other.weights[name]
+
+    @property
+    def loss(self) -> Tensor:
+        """The weighted sum."""
+        weighted = [w * self.values[name] for name, w in self.weights.items() if w != 0]
+        return torch.stack(weighted).sum() if len(weighted) > 1 else weighted[0]
+
+
+class Term(Protocol):
+    """A part of an objective. Any callable will do; one with parameters is an ``nn.Module``."""
+
+    def __call__(self, made: Pass) -> Terms: ...
+
+
+@dataclass(frozen=True)
+class OptimiserSettings:
+    """Adam's settings for one player. ``learning_rate`` None: the one given to ``train``."""
+
+    learning_rate: float | None = None
+    betas: tuple[float, float] = (0.9, 0.999)
+    epsilon: float = 1e-8
+
+
+@dataclass(frozen=True)
+class Player:
+    """One side of a game: the parameters it moves, and the terms that it wants small."""
+
+    name: str
+    parameters: Sequence[nn.Parameter]
+    loss: Callable[[Any], Terms]
+    optimiser: OptimiserSettings = OptimiserSettings()
+
+
+TERMS: dict[str, Callable[..., Term]] = {}
+
+
+def register_term(name: str) -> Callable[[Any], Any]:
+    """Make a term known by name, so that run specs and the command line can use it."""
+
+    def register(factory: Any) -> Any:
+        TERMS[name] = factory
+        factory.term_name = name
+        return factory
+
+    return register
+
+
+def create_term(name: str, **parameters: Any) -> Term:
+    """A registered term by name."""
+    if name not in TERMS:
+        raise unknown_name("term", name, TERMS)
+    return TERMS[name](**parameters)
+
+
+@contextmanager
+def frozen(module: nn.Module) -> Iterator[nn.Module]:
+    """Gradients flow through the module to its input, and none reaches its parameters."""
+    parameters = [p for p in module.parameters() if p.requires_grad]
+    for parameter in parameters:
+        parameter.requires_grad_(False)
+    try:
+        yield module
+    finally:
+        for parameter in parameters:
+            parameter.requires_grad_(True)

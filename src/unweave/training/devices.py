@@ -1,0 +1,41 @@
+"""Devices, precision and several GPUs: by Lightning Fabric, not by code of our own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from unweave.errors import ArgumentError
+from unweave.methods.checks import check_count
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+
+def create_fabric(device: str, devices: int, precision: str, strategy: str) -> Fabric:
+    """The engine for a device: "auto", "cpu", "cuda", "cuda:1" or "mps"; checked before any work."""
+    check_count("devices", devices)
+    kind, _, index = device.partition(":")
+    available = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if kind == "auto":
+        kind = next(name for name in ("cuda", "mps", "cpu") if available[name])
+    if not available.get(kind, False) or (index and not index.isdigit()):
+        here = ", ".join(name for name, there in available.items() if there)
+        raise ArgumentError("device", device, f"needs 'auto' or a device of this machine: {here}")
+    from lightning_fabric import Fabric
+
+    chosen: Any = [int(index)] if index else devices
+    if devices > 1 and strategy == "auto":
+        # Players take turns, so each backward pass leaves the others' weights without a gradient.
+        strategy = "ddp_find_unused_parameters_true"
+    try:
+        fabric = Fabric(accelerator=kind, devices=chosen, precision=precision, strategy=strategy)  # type: ignore[arg-type]
+    except (ValueError, TypeError) as error:
+        raise ArgumentError("precision", precision, str(error)) from error
+    fabric.launch()
+    return fabric

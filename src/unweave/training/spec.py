@@ -1,0 +1,118 @@
+"""What a run is, as plain data: everything needed to repeat it."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from unweave.data import Dataset
+from unweave.errors import ArgumentError, DataError
+from unweave.files import write_text
+from unweave.methods import MethodSpec
+
+FORMAT = 1
+_PACKAGES = ("unweave", "torch", "numpy", "lightning-fabric")
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """A method, a data set and how the one is trained on the other.
+
+    Equal specs make equal runs, bit for bit, on the same machine and versions. ``versions`` are those that a
+    run was started with; they are written down, and are no part of its identity.
+    """
+
+    method: MethodSpec
+    data: dict[str, Any]
+    steps: int
+    batch_size: int
+    learning_rate: float
+    seed: int
+    precision: str = "32-true"
+    versions: dict[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def identity(self) -> str:
+        """A hash of everything that decides what the run becomes, its length in steps included."""
+        values = self.as_dict()
+        del values["versions"]
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, as in spec.yaml."""
+        return {"format": FORMAT, **asdict(self)}
+
+    def write(self, path: Path) -> None:
+        """Write spec.yaml, whole or not at all."""
+        write_text(path, yaml.safe_dump(self.as_dict(), sort_keys=False))
+
+    @staticmethod
+    def read(path: Path) -> RunSpec:
+        """Read a spec.yaml."""
+        try:
+            values = yaml.safe_load(path.read_text())
+            if values.pop("format") != FORMAT:
+                raise DataError(f"{path}: was written by another version of unweave")
+            return RunSpec(**{**values, "method": MethodSpec.from_dict(values["method"])})
+        except FileNotFoundError as error:
+            raise DataError(f"{path.parent}: not a run directory (it has no {path.name})") from error
+        except (OSError, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
+            raise DataError(f"{path}: not a run spec ({error})") from error
+
+    def check_same_run(self, found: RunSpec, folder: Path) -> None:
+        """Refuse to go on with a directory that holds a run of another spec. More steps are allowed."""
+        ours, theirs = self._flat(), found._flat()
+        different = sorted(
+            key for key in ours | theirs if ours.get(key) != theirs.get(key) and key != "steps"
+        )
+        if different:
+            changes = ", ".join(
+                f"{key} is {theirs.get(key)!r} there, {ours.get(key)!r} here" for key in different
+            )
+            raise ArgumentError("out", str(folder), f"holds a run of another spec: {changes}")
+        if found.steps > self.steps:
+            raise ArgumentError(
+                "steps", self.steps, f"the run in {folder} is for {found.steps} steps already"
+            )
+
+    def _flat(self) -> dict[str, Any]:
+        values = self.as_dict()
+        del values["versions"]
+        return _flatten(json.loads(json.dumps(values)))
+
+
+def describe_data(data: Dataset) -> dict[str, Any]:
+    """What identifies a data set in a spec: its name, shape and factors."""
+    return {
+        "name": data.name,
+        "size": len(data) if data.finite else None,
+        "image_shape": list(data.image_shape),
+        "factors": {
+            name: list(size) if isinstance(size, tuple) else size
+            for name, size in zip(data.space.names, data.space.sizes, strict=True)
+        },
+    }
+
+
+def installed_versions() -> dict[str, str]:
+    """The versions of what decides the numbers."""
+    versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    return {"python": platform.python_version(), **versions}
+
+
+def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            flat |= _flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat

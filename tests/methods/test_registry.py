@@ -1,0 +1,139 @@
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+import unweave as uw
+from unweave.errors import ArgumentError
+from unweave.methods import Terms
+
+
+def test_an_unpublished_composition(vectors):
+    method = uw.methods.create(
+        "beta_tcvae",
+        vectors,
+        latent_size=4,
+        beta=3,
+        correlation=0.5,
+        capacity={"c_max": 10, "gamma": 50, "steps": 100},
+        extra_terms=[
+            {"name": "dip_ii", "lambda_od": 2, "lambda_d": 5},
+            {"name": "density_ratio", "weight": 3},
+        ],
+    )
+    batch = vectors.batch(0, 16)
+    made = method.begin(batch.images, 50)
+    terms = method.loss(made)
+    expected = {"reconstruction", "kl_capacity", "kl", "total_correlation", "dip_ii", "total_correlation_2"}
+    assert set(terms.values) == expected
+    assert terms.weights["kl"] == 0
+    assert terms.weights["kl_capacity"] == 50
+    assert [player.name for player in method.players()] == ["model", "discriminator"]
+    again = uw.methods.build(uw.methods.MethodSpec.from_dict(method.spec.as_dict()))
+    again.load_state_dict(method.state_dict())
+    assert set(again.loss(again.begin(batch.images, 50)).values) == expected
+
+
+def test_an_own_term_is_ten_lines(vectors):
+    @uw.methods.register_term("sparsity")
+    @dataclasses.dataclass(frozen=True)
+    class Sparsity:
+        """weight * mean absolute code."""
+
+        weight: float = 1.0
+
+        def __call__(self, made):
+            return Terms.of(sparsity=(made.mean.abs().sum(1).mean(), self.weight))
+
+    for extra in (Sparsity(2.0), {"name": "sparsity", "weight": 2.0}):
+        method = uw.methods.create("vae", vectors, extra_terms=[extra])
+        terms = method.loss(method.begin(vectors.batch(0, 8).images, 0))
+        assert terms.weights["sparsity"] == 2.0
+        assert method.spec.extra_terms == [{"name": "sparsity", "weight": 2.0}]
+
+
+def test_own_networks_are_used_as_they_are(vectors):
+    class Encoder(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(6, 4)
+
+        def forward(self, x):
+            return self.layer(x), self.layer(x)
+
+    encoder = Encoder()
+    before = encoder.layer.weight.clone()
+    method = uw.methods.create("vae", vectors, latent_size=4, encoder=encoder, seed=3)
+    assert torch.equal(encoder.layer.weight, before)
+    assert method.spec.architecture == "custom"
+    assert method.encode(vectors.batch(0, 5).images).mean.shape == (5, 4)
+    with pytest.raises(ArgumentError, match="encoder"):
+        uw.methods.create("vae", vectors, latent_size=5, encoder=encoder)
+
+
+def test_the_seed_decides_the_weights(vectors):
+    def weights(seed):
+        return next(iter(uw.methods.create("vae", vectors, seed=seed).encoder.parameters()))
+
+    assert torch.equal(weights(1), weights(1))
+    assert not torch.equal(weights(1), weights(2))
+
+
+@pytest.mark.parametrize("reconstruction", ["bernoulli", "gaussian", "gaussian_learned", "laplace", "mse"])
+def test_every_likelihood_trains(vectors, reconstruction):
+    method = uw.methods.create("vae", vectors, reconstruction=reconstruction, seed=0)
+    made = method.begin(vectors.batch(0, 16).images, 0)
+    method.loss(made).loss.backward()
+    assert all(p.grad is not None for p in method.parameters() if p.requires_grad)
+    assert method.decode(made.z).shape == (16, 6)
+    learned = (
+        any(p is method.likelihood.log_variance for p in method.players()[0].parameters)
+        if "gauss" in reconstruction
+        else False
+    )
+    assert learned == (reconstruction == "gaussian_learned")
+
+
+@pytest.mark.parametrize("size", [28, 32, 64, 128])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_every_image_size_trains(size, channels):
+    data = uw.data.from_arrays(np.zeros((4, size, size, channels), np.uint8))
+    method = uw.methods.create("beta_vae", data, latent_size=2)
+    made = method.begin(data.batch(0, 2).images, 0)
+    assert made.output.shape == (2, channels, size, size)
+    method.loss(made).loss.backward()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("beta_vea", {}, "did you mean 'beta_vae'"),
+        ("beta_vae", {"betta": 4}, "did you mean 'beta'"),
+        ("vae", {"beta": 4}, "hyperparameter of vae = 'beta'"),
+        ("beta_vae", {"beta": -1}, "beta = -1: needs a number >= 0"),
+        ("beta_tcvae", {"beta": 0.5}, "needs a number >= 1"),
+        ("beta_tcvae", {"estimator": "wheighted"}, "did you mean 'weighted'"),
+        ("factor_vae", {"gamma": -3}, "gamma = -3"),
+        ("annealed_vae", {"steps": 0}, "steps = 0"),
+        ("dip_vae_i", {"lambda_od": -1}, "lambda_od = -1"),
+        ("vae", {"latent_size": 0}, "latent_size = 0"),
+        ("vae", {"latent_size": 2.5}, "latent_size = 2.5"),
+        ("vae", {"correlation": 1.0}, "correlation = 1.0"),
+        ("vae", {"architecture": "resnet"}, "architecture = 'resnet'"),
+        ("vae", {"architecture": "conv"}, "shape"),
+        ("vae", {"reconstruction": "poisson"}, "reconstruction = 'poisson'"),
+        ("vae", {"extra_terms": [{"weight": 2}]}, "needs a 'name'"),
+        ("vae", {"extra_terms": [{"name": "dip_3"}]}, "term = 'dip_3'"),
+        ("vae", {"capacity": {"c_max": -1}}, "c_max = -1"),
+    ],
+)
+def test_wrong_arguments_are_refused_by_name(vectors, name, options, message):
+    with pytest.raises(ArgumentError, match=message):
+        uw.methods.create(name, vectors, **options)
+
+
+def test_an_estimator_that_needs_a_size_refuses_endless_data():
+    data = uw.data.load("pendulum")
+    with pytest.raises(ArgumentError, match="finite data set"):
+        uw.methods.create("beta_tcvae", data, estimator="stratified")

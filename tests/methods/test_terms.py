@@ -1,0 +1,64 @@
+import pytest
+import torch
+
+from unweave.errors import ArgumentError
+from unweave.methods import Terms, create_term
+from unweave.methods.terms import frozen
+
+
+def test_the_loss_is_the_weighted_sum():
+    terms = Terms.of(a=(torch.tensor(2.0), 3.0), b=(torch.tensor(5.0), 0.5))
+    terms.add(Terms.of(c=(torch.tensor(100.0), 0.0)))
+    assert terms.loss.item() == 8.5
+    assert list(terms.values) == ["a", "b", "c"]
+
+
+def test_a_value_of_weight_zero_is_logged_and_not_differentiated():
+    value = torch.tensor(float("inf"), requires_grad=True)
+    one = torch.tensor(1.0, requires_grad=True)
+    Terms.of(a=(one, 2.0), b=(value, 0.0)).loss.backward()
+    assert one.grad.item() == 2.0
+    assert value.grad is None
+
+
+def test_terms_of_one_name_are_numbered():
+    terms = Terms.of(kl=(torch.tensor(1.0), 1.0))
+    terms.add(Terms.of(kl=(torch.tensor(2.0), 10.0)))
+    terms.add(Terms.of(kl=(torch.tensor(3.0), 100.0)))
+    assert terms.loss.item() == 321.0
+    assert list(terms.values) == ["kl", "kl_2", "kl_3"]
+
+
+def test_a_frozen_module_passes_gradients_to_its_input_only():
+    layer = torch.nn.Linear(3, 2)
+    x = torch.randn(4, 3, requires_grad=True)
+    with frozen(layer):
+        layer(x).sum().backward()
+    assert x.grad is not None
+    assert layer.weight.grad is None
+    layer(x).sum().backward()
+    assert layer.weight.grad is not None
+
+
+def test_unknown_terms_are_answered_with_the_nearest():
+    with pytest.raises(ArgumentError, match="did you mean 'dip_ii'"):
+        create_term("dipp_ii")
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "named"),
+    [
+        ("kl", {"weight": -1}, "weight"),
+        ("kl", {"weight": float("nan")}, "weight"),
+        ("kl_capacity", {"c_max": -5}, "c_max"),
+        ("kl_capacity", {"steps": 0}, "steps"),
+        ("total_correlation", {"weight": -1}, "weight"),
+        ("total_correlation", {"estimator": "exact"}, "estimator"),
+        ("dip_i", {"lambda_od": -1}, "lambda_od"),
+        ("dip_ii", {"lambda_3": "many"}, "lambda_3"),
+        ("density_ratio", {"weight": -1}, "gamma"),
+    ],
+)
+def test_wrong_parameters_are_refused_by_name(name, parameters, named):
+    with pytest.raises(ArgumentError, match=named):
+        create_term(name, **parameters)
