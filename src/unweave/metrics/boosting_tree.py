@@ -1,0 +1,278 @@
+"""Regression trees for `unweave.metrics.boosting`, compiled.
+
+Sums are accumulated in scikit-learn's order (see `boosting`), which is why samples are kept in the order in which
+its own tree builder would have left them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from unweave.metrics.compiled import compiled
+
+Array = npt.NDArray[np.float64]
+Values = npt.NDArray[np.float32]
+Order = npt.NDArray[np.uint32]
+Nodes = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.uint8]
+Labels = npt.NDArray[np.int64]
+
+CLOSE = np.float32(1e-7)  # values that are no further apart are not split
+PURE = np.finfo(np.float64).eps  # a node whose variance is no larger is a leaf
+SLACK = 1e-11  # far more than the rounding error of the screening
+
+
+@compiled
+def grow_tree(
+    values: Values,
+    longest_tie: Labels,
+    order: Order,
+    lower: Order,
+    y: Array,
+    seed: int,
+    samples: Order,
+    leaf: Flags,
+    is_left: Flags,
+    feature: Nodes,
+    threshold: Array,
+    importances: Array,
+) -> None:
+    """A regression tree of depth 3 on ``y`` (n,), grown node by node, left before right.
+
+    ``lower`` (2, D, n) holds the orders below the root. Fills ``feature``, ``threshold`` and the ``leaf`` of each
+    sample, and adds to ``importances``.
+    """
+    latents, n = values.shape
+    state = np.array([seed])
+    expected, weight = np.empty(n), np.empty(n)
+    features = np.arange(latents)  # their random order carries over from node to node
+    constants = np.empty(latents, np.int64)
+    start, end, known = np.zeros(15, np.int64), np.zeros(15, np.int64), np.zeros(15, np.int64)
+    impurity = np.zeros(15)
+    stack = np.zeros(15, np.int64)
+    height = 1
+    end[0] = n
+    for i in range(n):
+        samples[i] = i
+    while height > 0:
+        height -= 1
+        node = stack[height]
+        a, b = start[node], end[node]
+        count = b - a
+        depth = 0 if node == 0 else (1 if node < 3 else (2 if node < 7 else 3))
+        best, middle = -1, a
+        if depth < 3 and count > 1:
+            summed, squares = 0.0, 0.0
+            for p in range(a, b):
+                summed += y[samples[p]]
+                squares += y[samples[p]] * y[samples[p]]
+            if node == 0:
+                impurity[0] = squares / count - (summed / count) * (summed / count)
+            if impurity[node] > PURE:
+                rows = order if depth == 0 else lower[depth - 1]
+                for p in range(count - 1):
+                    expected[p] = (p + 1) * (summed / count)
+                    weight[p] = 1.0 / (p + 1) + 1.0 / (count - 1 - p)
+                best, middle, last, varying = _best_split(
+                    values, longest_tie, rows, a, b, y, summed, expected, weight, state, features, constants,
+                    known[node],
+                )  # fmt: skip
+                if last >= 0:
+                    samples[a:b] = rows[last, a:b]
+        if best >= 0:
+            before, after = rows[best, middle - 1], rows[best, middle]
+            cut = values[best, before] / 2.0 + values[best, after] / 2.0
+            _partition_samples(samples, a, b, values[best], cut)
+            below_left, below_right = _impurities(y, samples, a, middle, b, summed, squares)
+            n_left, n_right = middle - a, b - middle
+            gain = impurity[node] - n_right / count * below_right - n_left / count * below_left
+            if count / n * gain + PURE < 0.0:
+                best = -1
+        if best < 0:
+            for p in range(a, b):
+                leaf[samples[p]] = node
+            continue
+        feature[node], threshold[node] = best, cut
+        importances[best] += (count * impurity[node] - n_left * below_left - n_right * below_right) / n
+        if depth < 2:
+            _partition_orders(rows, lower[depth], a, middle, b, best, features[varying:], is_left)
+        one, other = 2 * node + 1, 2 * node + 2
+        start[one], end[one], start[other], end[other] = a, middle, middle, b
+        known[one] = known[other] = varying
+        impurity[one], impurity[other] = below_left, below_right
+        stack[height], stack[height + 1] = other, one
+        height += 2
+
+
+@compiled
+def longest_ties(values: Values, order: Order) -> Labels:
+    """How many sorted values in a row are each no further than CLOSE from the one before, at most; (D,)."""
+    longest = np.ones(len(values), np.int64)
+    for f in range(len(values)):
+        run = 1
+        for p in range(1, values.shape[1]):
+            run = run + 1 if values[f, order[f, p]] <= values[f, order[f, p - 1]] + CLOSE else 1
+            longest[f] = max(longest[f], run)
+    return longest
+
+
+@compiled
+def _best_split(
+    values: Values,
+    longest_tie: Labels,
+    rows: Order,
+    a: int,
+    b: int,
+    y: Array,
+    summed: float,
+    expected: Array,
+    weight: Array,
+    state: Labels,
+    features: Labels,
+    constants: Labels,
+    known: int,
+) -> tuple[int, int, int, int]:
+    """The split of samples a .. b that lowers the squared error most: the first best in the order of the draw.
+
+    Returns its feature (-1 if there is none), its position, the feature that was looked at last and how many
+    features are constant here. The first ``known`` of ``features`` were constant above.
+    """
+    best, middle, last = -1, b, -1
+    highest = -np.inf
+    remaining, found, drawn, constant = len(features), 0, 0, known
+    while remaining > constant:
+        j = drawn + _draw(state) % (remaining - found - drawn)
+        if j < known:
+            features[drawn], features[j] = features[j], features[drawn]
+            drawn += 1
+            continue
+        j += found
+        f = features[j]
+        row, x = rows[f], values[f]
+        last = f
+        if x[row[b - 1]] <= x[row[a]] + CLOSE:
+            features[j], features[constant] = features[constant], features[j]
+            found += 1
+            constant += 1
+            continue
+        remaining -= 1
+        features[remaining], features[j] = features[j], features[remaining]
+        position, highest_here = _scan(rows[f, a:b], values[f], y, summed, expected, weight, longest_tie[f], highest)
+        if position > 0:
+            highest, best, middle = highest_here, f, a + position
+    features[:known] = constants[:known]
+    constants[known:constant] = features[known:constant]
+    return best, middle, last, constant
+
+
+@compiled
+def _scan(
+    row: Order,
+    x: Values,
+    y: Array,
+    summed: float,
+    expected: Array,
+    weight: Array,
+    longest_tie: int,
+    highest: float,
+) -> tuple[int, float]:
+    """The best split of samples sorted as in ``row``, if better than ``highest``: its position (else 0), its value.
+
+    Its value is S_l^2 / n_l + S_r^2 / n_r = S^2 / n + (S_l - n_l S / n)^2 (1 / n_l + 1 / n_r), for the sums S and
+    numbers n of samples on the left, on the right and in all. The second form takes less time and finds the
+    candidates; the first decides.
+    """
+    count = len(row)
+    base = summed * summed / count
+    best, left, limit = 0, 0.0, highest - base - SLACK * highest
+    plain = max(0, count - 1 - longest_tie)
+    for p in range(plain):
+        left += y[row[p]]
+        excess = left - expected[p]
+        if excess * excess * weight[p] >= limit:
+            if x[row[p + 1]] <= x[row[p]] + CLOSE:
+                continue
+            right = summed - left
+            exact = left * left / (p + 1) + right * right / (count - 1 - p)
+            if exact > highest:
+                highest, limit, best = exact, exact - base - SLACK * exact, p + 1
+    # Near the end a step over a tie may be longer than what remains: then the sum is taken from the right.
+    position = plain
+    while position > 0 and x[row[position]] <= x[row[position - 1]] + CLOSE:
+        position -= 1
+    for p in range(plain, count - 1):
+        left += y[row[p]]
+        if x[row[p + 1]] <= x[row[p]] + CLOSE:
+            continue
+        if p + 1 - position > count - 1 - p:
+            left = summed
+            for q in range(count - 1, p, -1):
+                left -= y[row[q]]
+        position = p + 1
+        right = summed - left
+        exact = left * left / (p + 1) + right * right / (count - 1 - p)
+        if exact > highest:
+            highest, best = exact, p + 1
+    return best, highest
+
+
+@compiled
+def _draw(state: Labels) -> int:
+    """The next number of Marsaglia's 32-bit xorshift generator, without its highest bit."""
+    s = state[0] if state[0] != 0 else 1
+    s ^= (s << 13) & 0xFFFFFFFF
+    s ^= s >> 17
+    s ^= (s << 5) & 0xFFFFFFFF
+    state[0] = s
+    return s & 0x7FFFFFFF
+
+
+@compiled
+def _partition_samples(samples: Order, a: int, b: int, x: Values, cut: float) -> None:
+    """Samples at or below the cut first; the others change places with the last ones."""
+    while a < b:
+        if x[samples[a]] <= cut:
+            a += 1
+        else:
+            b -= 1
+            samples[a], samples[b] = samples[b], samples[a]
+
+
+@compiled
+def _impurities(
+    y: Array, samples: Order, a: int, middle: int, b: int, summed: float, squares: float
+) -> tuple[float, float]:
+    """The variances of y left and right of the split, given the sums of y and y^2; y is summed on the shorter side."""
+    if middle - a <= b - middle:
+        left = 0.0
+        for p in range(a, middle):
+            left += y[samples[p]]
+    else:
+        left = summed
+        for p in range(b - 1, middle - 1, -1):
+            left -= y[samples[p]]
+    squares_left = 0.0
+    for p in range(a, middle):
+        squares_left += y[samples[p]] * y[samples[p]]
+    mean_left, mean_right = left / (middle - a), (summed - left) / (b - middle)
+    below_left = squares_left / (middle - a) - mean_left * mean_left
+    below_right = (squares - squares_left) / (b - middle) - mean_right * mean_right
+    return below_left, below_right
+
+
+@compiled
+def _partition_orders(
+    rows: Order, below: Order, a: int, middle: int, b: int, best: int, features: Labels, is_left: Flags
+) -> None:
+    """Hand the order of each feature down to the two children, which have a .. middle and middle .. b."""
+    for p in range(a, b):
+        is_left[rows[best, p]] = 1 if p < middle else 0
+    for f in features:
+        target = below[f]
+        one, other = a, middle
+        for i in rows[f, a:b]:
+            side = is_left[i]
+            target[one if side else other] = i
+            one += side
+            other += 1 - side

@@ -1,0 +1,101 @@
+"""Entropies and mutual information of discrete variables, in nats, for all pairs of columns at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import xlogy
+
+from unweave.errors import ArgumentError
+from unweave.metrics.score import Sample
+
+Array = npt.NDArray[np.float64]
+Discrete = npt.NDArray[np.int64]
+
+# How many indices a joint histogram may hold at once (32 MB); more columns are taken in turns.
+INDICES_AT_ONCE = 4_000_000
+# Differences of entropies below this are rounding: an entropy of n points is 0 or at least log(n) / n.
+ROUNDING = 1e-13
+
+
+def mutual_information_matrix(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Array:
+    """I(first_d; second_k) = H(first_d) + H(second_k) - H(first_d, second_k) in nats, (D, K).
+
+    ``first`` (n, D) and ``second`` (n, K) are integers: binned codes and factors, or binned codes twice. The
+    probabilities are frequencies: no correction for the bias, which is about (bins - 1)(values - 1) / 2n.
+    Exactly 0 where one of the two columns has one value only.
+    """
+    own_first, own_second = entropy(first), entropy(second)
+    information = own_first[:, None] + own_second[None, :] - joint_entropy_matrix(first, second)
+    information[information < ROUNDING] = 0.0
+    information[own_first == 0, :] = 0.0
+    information[:, own_second == 0] = 0.0
+    return information
+
+
+def entropy(discrete: npt.NDArray[Any]) -> Array:
+    """H = -sum p log p of each column of (n, d) integers, in nats: (d,). Exactly 0 for a constant column."""
+    rows = _rows(discrete)
+    sizes = rows.max(axis=1) + 1
+    starts = np.cumsum(sizes) - sizes
+    counts = np.bincount((rows + starts[:, None]).ravel(), minlength=int(sizes.sum()))
+    return _entropies(counts, starts, rows.shape[1])
+
+
+def joint_entropy_matrix(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Array:
+    """H(first_d, second_k) in nats, (D, K), from one joint histogram of all pairs of columns."""
+    left, right = _rows(first), _rows(second)
+    at_once = max(1, INDICES_AT_ONCE // right.size)
+    parts = [_joint_entropies(left[d : d + at_once], right) for d in range(0, len(left), at_once)]
+    return np.concatenate(parts)
+
+
+def gap_of_two_largest(matrix: Array, axis: int) -> Array:
+    """Largest minus second largest entry along ``axis``; where there is one entry only, that entry."""
+    ordered = np.sort(np.moveaxis(matrix, axis, 0), axis=0)
+    gap: Array = ordered[-1] - ordered[-2] if len(ordered) > 1 else ordered[-1]
+    return gap
+
+
+def check_rows(rows: int) -> None:
+    """An error unless there are two points to compare."""
+    if rows < 2:
+        raise ArgumentError("sample", f"{rows} point(s)", "needs at least 2 points")
+
+
+def varying_factors(sample: Sample) -> npt.NDArray[np.bool_]:
+    """Which factors have more than one value in the sample; an error if none has, or with under 2 points."""
+    check_rows(len(sample.codes))
+    varying: npt.NDArray[np.bool_] = (sample.factors != sample.factors[0]).any(axis=0)
+    if not varying.any():
+        raise ArgumentError("factors", "one value per factor", "needs a factor that varies in the sample")
+    return varying
+
+
+def _joint_entropies(left: Discrete, right: Discrete) -> Array:
+    left_sizes, right_sizes = left.max(axis=1) + 1, right.max(axis=1) + 1
+    cells = left_sizes[:, None] * right_sizes[None, :]
+    starts = (np.cumsum(cells) - cells.ravel()).reshape(cells.shape)
+    index = left[:, None, :] * right_sizes[None, :, None]
+    index += right[None, :, :]
+    index += starts[:, :, None]
+    counts = np.bincount(index.ravel(), minlength=int(cells.sum()))
+    return _entropies(counts, starts.ravel(), left.shape[1]).reshape(cells.shape)
+
+
+def _entropies(counts: npt.NDArray[np.intp], starts: npt.NDArray[np.int64], total: int) -> Array:
+    """Entropies of several histograms that lie one after another: log n - (1/n) sum c log c."""
+    table = xlogy(counts, counts)
+    entropies: Array = np.log(total) - np.add.reduceat(table, starts) / total
+    entropies[entropies < ROUNDING] = 0.0
+    return entropies
+
+
+def _rows(discrete: npt.NDArray[Any]) -> Discrete:
+    """Columns as contiguous rows of small indices: renumbered if values are negative or far apart."""
+    rows = np.ascontiguousarray(np.asarray(discrete, dtype=np.int64).T)
+    if rows.min() >= 0 and rows.max() < max(256, 2 * rows.shape[1]):
+        return rows
+    return np.stack([np.unique(row, return_inverse=True)[1] for row in rows])

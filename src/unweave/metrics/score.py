@@ -1,0 +1,88 @@
+"""What a metric takes and gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unweave.errors import ArgumentError
+
+Codes = npt.NDArray[np.float64]
+Factors = npt.NDArray[np.int64]
+
+
+class Sample(NamedTuple):
+    """n points: codes (n, D), float64 and finite, and factors (n, K), int64."""
+
+    codes: Codes
+    factors: Factors
+
+
+@dataclass(frozen=True)
+class Score:
+    """A metric's value, what it was made of, and the parameters that it was computed with.
+
+    ``details["matrix"]``, where a metric has one, is latents x factors.
+    """
+
+    value: float
+    details: dict[str, Any] = field(default_factory=dict)
+    params: dict[str, Any] = field(default_factory=dict)
+
+    def __float__(self) -> float:
+        return self.value
+
+
+def check_sample(codes: npt.ArrayLike, factors: npt.ArrayLike, name: str = "") -> Sample:
+    """Codes and factors as a :class:`Sample`, or an error that names what is wrong.
+
+    Codes (n, D) or (n,): any finite numbers. Factors (n, K) or (n,): whole numbers, numpy strings or booleans; the
+    distinct values of a column are replaced by 0, 1, … in sorted order, so only their identity and order count.
+    """
+    prefix = f"{name} " if name else ""
+    codes_array = np.asarray(codes)
+    if codes_array.ndim == 1:
+        codes_array = codes_array[:, None]
+    if codes_array.ndim != 2 or codes_array.dtype.kind not in "fiu" or codes_array.shape[1] == 0:
+        told = f"{codes_array.dtype} array of shape {codes_array.shape}"
+        raise ArgumentError(f"{prefix}codes", told, "needs numbers of shape (n, D)")
+    codes_array = np.ascontiguousarray(codes_array, dtype=np.float64)
+    if not np.isfinite(codes_array).all():
+        row, column = np.argwhere(~np.isfinite(codes_array))[0].tolist()
+        told = float(codes_array[row, column])
+        raise ArgumentError(f"{prefix}codes[{row}, {column}]", told, "needs finite numbers")
+    factors_array = np.asarray(factors)
+    if factors_array.ndim == 1:
+        factors_array = factors_array[:, None]
+    if factors_array.ndim != 2 or factors_array.shape[1] == 0:
+        raise ArgumentError(f"{prefix}factors", f"array of shape {factors_array.shape}", "needs shape (n, K)")
+    if len(factors_array) != len(codes_array):
+        raise ArgumentError(f"{prefix}factors", f"{len(factors_array)} rows", f"there are {len(codes_array)} codes")
+    if len(codes_array) == 0:
+        raise ArgumentError(f"{prefix}codes", "no rows", "needs at least one point")
+    return Sample(codes_array, _as_indices(factors_array, f"{prefix}factors"))
+
+
+def _as_indices(factors: npt.NDArray[Any], name: str) -> Factors:
+    if factors.dtype.kind == "f":
+        if not np.isfinite(factors).all():
+            row, column = np.argwhere(~np.isfinite(factors))[0].tolist()
+            raise ArgumentError(f"{name}[{row}, {column}]", float(factors[row, column]), "needs finite values")
+        if (factors != np.floor(factors)).any():
+            row, column = np.argwhere(factors != np.floor(factors))[0].tolist()
+            told = float(factors[row, column])
+            raise ArgumentError(f"{name}[{row}, {column}]", told, "needs whole numbers: bin a continuous factor first")
+    elif factors.dtype.kind not in "iubUS":
+        raise ArgumentError(name, f"array of dtype {factors.dtype}", "needs whole numbers, strings or booleans")
+    if factors.dtype.kind in "iufb" and _is_small(factors):
+        return np.ascontiguousarray(factors, dtype=np.int64)
+    columns = [np.unique(column, return_inverse=True)[1] for column in factors.T]
+    return np.stack(columns, axis=1).astype(np.int64)
+
+
+def _is_small(factors: npt.NDArray[Any]) -> bool:
+    """Whether values can be used as indices as they are: not negative, not far apart."""
+    return bool(factors.min() >= 0 and factors.max() < 100_000)

@@ -1,0 +1,121 @@
+"""Unsupervised disentanglement ranking: do models agree on their codes?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.linear_model import Lasso
+
+from unweave.errors import ArgumentError, unknown_name
+from unweave.metrics.mcc import correlation_matrix
+from unweave.metrics.score import Score
+
+Array = npt.NDArray[np.float64]
+METHODS = ("lasso", "spearman")
+
+
+def udr(
+    codes_list: Sequence[npt.NDArray[Any]],
+    kl_list: Sequence[npt.NDArray[Any]] | None = None,
+    *,
+    method: str = "lasso",
+    kl_threshold: float = 0.01,
+    lasso_alpha: float = 0.1,
+) -> Score:
+    """Mean over models of UDR, the median agreement of a model's codes with those of the other models.
+
+    Duan et al., "Unsupervised model selection for variational disentangled representation learning", 2020,
+    as in disentanglement_lib. ``codes_list`` holds (n, D) codes of the same n images by M >= 2 models.
+    R(i, j) is, between the standardised codes of models i and j, |Spearman's correlation| or |the
+    coefficients of a lasso regression| from i to j; its score is :func:`relative_strength`. Model i gets
+    the median over j != i of the score of R(j, i).
+
+    ``kl_list`` holds per model the mean KL of each latent, (D,): latents at or below ``kl_threshold`` are set
+    to 0 and left out. Without it all latents count.
+
+    ``details``: ``per_model`` (M,); ``pairwise`` (M, M); ``correlations`` (M, M, D, D), for ``spearman`` nan
+    where a latent is constant or left out. In the score such entries count as 0 (a deviation: in
+    disentanglement_lib one constant latent that is not left out makes every score of its model 0). A model
+    of which no latent is left agrees with nobody: 0.
+    """
+    if method not in METHODS:
+        raise unknown_name("method", method, METHODS)
+    codes = _checked(codes_list)
+    kept = _kept(kl_list, kl_threshold, codes)
+    codes = [np.where(keep, _standardised(own), 0.0) for own, keep in zip(codes, kept, strict=True)]
+    models, size = len(codes), codes[0].shape[1]
+    correlations = np.zeros((models, models, size, size))
+    pairwise = np.zeros((models, models))
+    for i in range(models):
+        for j in range(models):
+            if i != j:
+                matrix = _agreement(codes[i], codes[j], method, lasso_alpha)
+                correlations[i, j] = matrix
+                pairwise[i, j] = relative_strength(np.nan_to_num(matrix[kept[i]][:, kept[j]]))
+    per_model = np.array([np.median(np.delete(pairwise[:, i], i)) for i in range(models)])
+    details = {"per_model": per_model, "pairwise": pairwise, "correlations": correlations}
+    params = {"method": method, "kl_threshold": kl_threshold, "lasso_alpha": lasso_alpha}
+    return Score(float(per_model.mean()), details, params)
+
+
+def relative_strength(correlations: Array) -> float:
+    """Mean over rows of max^2 / sum, averaged with the same over columns; 0 for rows or columns of zeros."""
+    if correlations.size == 0:
+        return 0.0
+    means = []
+    for axis in (0, 1):
+        total, largest = correlations.sum(axis=axis), correlations.max(axis=axis)
+        means.append(np.mean(np.where(total > 0, largest**2 / np.where(total > 0, total, 1.0), 0.0)))
+    return float(np.mean(means))
+
+
+def _agreement(first: Array, second: Array, method: str, lasso_alpha: float) -> Array:
+    if method == "lasso":
+        model = Lasso(alpha=lasso_alpha, max_iter=1000, tol=1e-4, selection="cyclic", precompute=False)
+        coefficients: Array = np.abs(np.atleast_2d(model.fit(first, second).coef_)).T
+        return coefficients
+    matrix = np.abs(correlation_matrix(first, second, "spearman"))
+    matrix[np.ptp(first, axis=0) == 0, :] = np.nan
+    matrix[:, np.ptp(second, axis=0) == 0] = np.nan
+    return matrix
+
+
+def _standardised(codes: Array) -> Array:
+    varies = np.ptp(codes, axis=0) > 0
+    deviation = np.where(varies, codes.std(axis=0), 1.0)
+    return np.where(varies, (codes - codes.mean(axis=0)) / deviation, 0.0)
+
+
+def _checked(codes_list: Sequence[npt.NDArray[Any]]) -> list[Array]:
+    if len(codes_list) < 2:
+        raise ArgumentError("codes_list", f"{len(codes_list)} model(s)", "needs at least 2 models")
+    codes = [np.asarray(own, dtype=np.float64) for own in codes_list]
+    shape = codes[0].shape
+    for i, own in enumerate(codes):
+        if own.ndim != 2 or own.shape != shape or len(own) < 2 or own.shape[1] == 0:
+            told = f"array of shape {own.shape}"
+            raise ArgumentError(f"codes_list[{i}]", told, "needs (n, D) with n >= 2, the same for all models")
+        if not np.isfinite(own).all():
+            raise ArgumentError(f"codes_list[{i}]", "values that are not finite", "needs finite numbers")
+    return codes
+
+
+def _kept(
+    kl_list: Sequence[npt.NDArray[Any]] | None, threshold: float, codes: list[Array]
+) -> list[npt.NDArray[np.bool_]]:
+    size = codes[0].shape[1]
+    if kl_list is None:
+        return [np.ones(size, dtype=bool) for _ in codes]
+    if len(kl_list) != len(codes):
+        raise ArgumentError("kl_list", f"{len(kl_list)} model(s)", f"needs {len(codes)}, as codes_list")
+    kept = []
+    for i, kl in enumerate(kl_list):
+        values = np.asarray(kl, dtype=np.float64)
+        if values.shape != (size,) or not np.isfinite(values).all():
+            told = f"array of shape {values.shape}"
+            raise ArgumentError(f"kl_list[{i}]", told, f"needs {size} finite numbers, one per latent")
+        kept.append(values > threshold)
+    return kept

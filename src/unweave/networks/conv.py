@@ -1,0 +1,83 @@
+"""The convolutional encoder and decoder of the papers, for images of 28, 32, 64 and 128 pixels."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from unweave.errors import unknown_name
+from unweave.networks.blocks import ConvReLU, ConvTransposeOut, ConvTransposeReLU
+from unweave.networks.mlp import MLP, GaussianHeads
+from unweave.networks.shapes import check_conv_shape, check_latent_size
+
+FEATURES = 256
+# The third and fourth convolution; disentanglement_lib's code has smaller ones there than its paper.
+LATE_KERNEL = {"paper": 4, "dlib": 2}
+
+
+class ConvEncoder(nn.Module):
+    """Four convolutions (32, 32, 64, 64) of stride 2, a fully connected layer of 256, two heads; ReLU.
+
+    Kernels are 4x4; ``variant`` "dlib" has 2x2 in the third and fourth. ``conditioning`` values u join the
+    256 features (IDVAE). Images of 28 pixels are padded to 32; those of 128 have one
+    more 4x4 convolution (64).
+    """
+
+    def __init__(
+        self,
+        image_shape: tuple[int, ...],
+        latent_size: int,
+        conditioning: int = 0,
+        variant: str = "paper",
+    ) -> None:
+        super().__init__()
+        size, channels = check_conv_shape(image_shape)
+        if variant not in LATE_KERNEL:
+            raise unknown_name("variant", variant, LATE_KERNEL)
+        late = LATE_KERNEL[variant]
+        self.margin = 2 if size == 28 else 0
+        layers = [ConvReLU(channels, 32), ConvReLU(32, 32), ConvReLU(32, 64, late), ConvReLU(64, 64, late)]
+        if size == 128:
+            layers.append(ConvReLU(64, 64))
+        self.convolutions = nn.Sequential(*layers)
+        self.features = MLP(64 * inner_size(size) ** 2, (FEATURES,), None)
+        self.heads = GaussianHeads(FEATURES, latent_size, conditioning)
+
+    def forward(self, x: Tensor, u: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Images (n, C, H, W) to mean and log-variance, (n, latent_size) each."""
+        if self.margin:
+            x = F.pad(x, (self.margin,) * 4)
+        # flatten keeps (C, H, W) order whatever the memory format is, so that weights fit both paths.
+        mean, log_variance = self.heads(self.features(self.convolutions(x).flatten(1)), u)
+        return mean, log_variance
+
+
+class ConvDecoder(nn.Module):
+    """FC 256, FC 1024 (256 for small images), four transposed convolutions 4x4 (64, 32, 32, C); ReLU; logits.
+
+    Images of 28 pixels are cropped from 32; those of 128 have one more transposed convolution (64).
+    """
+
+    def __init__(self, latent_size: int, image_shape: tuple[int, ...]) -> None:
+        super().__init__()
+        size, channels = check_conv_shape(image_shape)
+        check_latent_size(latent_size)
+        self.margin = 2 if size == 28 else 0
+        self.inner = inner_size(size)
+        self.features = MLP(latent_size, (FEATURES, 64 * self.inner**2), None)
+        layers: list[nn.Module] = [ConvTransposeReLU(64, 64)] if size == 128 else []
+        layers += [ConvTransposeReLU(64, 64), ConvTransposeReLU(64, 32), ConvTransposeReLU(32, 32)]
+        self.convolutions = nn.Sequential(*layers, ConvTransposeOut(32, channels))
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Codes (n, latent_size) to logits (n, C, H, W)."""
+        grid = self.features(z).unflatten(1, (64, self.inner, self.inner))
+        logits: Tensor = self.convolutions(grid)
+        if self.margin:
+            logits = logits[:, :, self.margin : -self.margin, self.margin : -self.margin]
+        return logits
+
+
+def inner_size(size: int) -> int:
+    """Height and width between the convolutions and the fully connected layers."""
+    return 4 if size >= 64 else 2

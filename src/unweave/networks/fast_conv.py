@@ -1,0 +1,136 @@
+"""The same convolutions, computed in the way that is fastest for training on a CPU.
+
+Three things cost a plain 4x4 convolution of stride 2 its speed there: the channels-first layout, the gradient
+of a bias that is computed inside the convolution, and kernels made for many channels when an image has one to
+four. So activations are kept channels last, biases are added after the convolution, and next to the image
+
+* a convolution becomes one of half the size: with 2x2 pixels stacked into one of 4C channels ("blocks"), a
+  4x4 kernel of stride 2 is a 2x2 kernel of stride 1;
+* a transposed convolution becomes one matrix product, which gives each pixel's 4x4 patches, and the sum of
+  the patches where they overlap.
+
+Values and gradients are those of torch's own functions, up to rounding.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd import Function, forward_ad
+
+FEW_CHANNELS = 4
+
+
+def can_be_fast(x: Tensor) -> bool:
+    """Whether a call may leave torch's plain operations: on a CPU, nothing cast, traced or transformed."""
+    return (
+        x.device.type == "cpu"
+        and not torch.is_autocast_enabled("cpu")
+        and not torch.compiler.is_compiling()
+        and not torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
+        and not torch._C._are_functorch_transforms_active()
+        and getattr(forward_ad, "_current_level", -1) < 0
+    )
+
+
+def conv_relu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """ReLU of a convolution of stride 2, kernel 4 (padding 1) or 2 (padding 0)."""
+    kernel = weight.shape[-1]
+    even = x.shape[2] % 2 == x.shape[3] % 2 == 0
+    if weight.shape[1] <= FEW_CHANNELS and kernel == 4 and even:
+        y = F.conv2d(to_blocks(x), F.pixel_unshuffle(weight, 2))
+    else:
+        y = F.conv2d(_channels_last(x), weight, None, stride=2, padding=(kernel - 2) // 2)
+    return _add_bias(y, bias).relu_()
+
+
+def conv_transpose_relu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """ReLU of a transposed convolution, 4x4, stride 2, padding 1."""
+    return _add_bias(F.conv_transpose2d(_channels_last(x), weight, None, stride=2, padding=1), bias).relu_()
+
+
+def conv_transpose(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Transposed convolution, 4x4, stride 2, padding 1. Meant for few output channels."""
+    y: Tensor = _TransposeToImage.apply(_channels_last(x), weight)  # type: ignore[no-untyped-call]
+    return _add_bias(y, bias)
+
+
+def to_blocks(x: Tensor) -> Tensor:
+    """Images (n, C, H, W) of even size to blocks of 2x2 pixels, (n, 4C, H/2 + 1, W/2 + 1), channels last.
+
+    The same as ``pixel_unshuffle(pad(x, (1, 1, 1, 1)), 2)``, in one pass.
+    """
+    n, channels, height, width = x.shape
+    rows, columns = height // 2, width // 2
+    blocks = x.new_zeros(n, rows + 1, columns + 1, channels, 2, 2)
+    # With the border, pixel 2i is the second one (p = 1) of block i, and 2i + 1 the first of block i + 1.
+    for p in (0, 1):
+        for q in (0, 1):
+            pixels = x[:, :, 1 - p :: 2, 1 - q :: 2].permute(0, 2, 3, 1)
+            blocks[:, 1 - p : rows + 1 - p, 1 - q : columns + 1 - q, :, p, q] = pixels
+    return blocks.flatten(3).permute(0, 3, 1, 2)
+
+
+class _TransposeToImage(Function):
+    """Transposed convolution 4x4, stride 2, padding 1, without bias. ``x`` is channels last."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        n, inputs, height, width = x.shape
+        pixels = x.permute(0, 2, 3, 1).reshape(n, height * width, inputs)
+        # bmm, since matmul would make one product of it whose result has to be transposed.
+        patches = torch.bmm(weight.flatten(1).t().expand(n, -1, -1), pixels.transpose(1, 2))
+        return _overlap_add(patches.view(n, weight.shape[1], 4, 4, height, width))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        x, weight = ctx.saved_tensors
+        blocks = to_blocks(gradient)
+        small = F.pixel_unshuffle(weight, 2)
+        for_x = F.conv2d(blocks, small) if ctx.needs_input_grad[0] else None
+        for_weight = None
+        if ctx.needs_input_grad[1]:
+            # The roles of input and output are swapped: x is what a convolution would have made of the image.
+            for_weight = F.pixel_shuffle(_weight_gradient(blocks, small, x), 2)
+        return for_x, for_weight
+
+
+def _weight_gradient(x: Tensor, weight: Tensor, gradient: Tensor) -> Tensor:
+    """The gradient for the weight of conv2d(x, weight)."""
+    backward = torch.ops.aten.convolution_backward
+    wanted = [False, True, False]
+    _, result, _ = backward(gradient, x, weight, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1, wanted)
+    return result  # type: ignore[no-any-return]
+
+
+def _overlap_add(patches: Tensor) -> Tensor:
+    """Sum patches (n, C, 4, 4, H, W), which start at pixel (2i - 1, 2j - 1), into an image (n, C, 2H, 2W).
+
+    An even row 2i is row 1 of patch i and row 3 of patch i - 1; an odd row 2i + 1 is row 2 of patch i and
+    row 0 of patch i + 1. The same holds for columns. ``patches`` is overwritten.
+    """
+    n, channels, _, _, height, width = patches.shape
+    rows = patches[:, :, 1:3]
+    rows[:, :, 0, :, 1:] += patches[:, :, 3, :, :-1]
+    rows[:, :, 1, :, :-1] += patches[:, :, 0, :, 1:]
+    even, odd = rows[:, :, :, 1], rows[:, :, :, 2]
+    even[..., 1:] += rows[:, :, :, 3, :, :-1]
+    odd[..., :-1] += rows[:, :, :, 0, :, 1:]
+    image = patches.new_empty(n, channels, 2 * height, 2 * width)
+    blocks = image.view(n, channels, height, 2, width, 2)
+    blocks[..., 0] = even.transpose(2, 3)
+    blocks[..., 1] = odd.transpose(2, 3)
+    return image
+
+
+def _channels_last(x: Tensor) -> Tensor:
+    return x.contiguous(memory_format=torch.channels_last)
+
+
+def _add_bias(y: Tensor, bias: Tensor) -> Tensor:
+    """In place; apart from the convolution, so that the bias's gradient is one sum over pixels."""
+    return y.add_(bias.view(-1, 1, 1))
