@@ -1,11 +1,12 @@
 # make demo    see what there is, in a minute        make test    run the tests
 # make lint    style, types, rooms                   make bench   measure speed
+# make test-slow   claims of the papers at small scale (about an hour)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test lint format bench lock clean
+.PHONY: help demo test test-slow lint format bench lock clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -21,7 +22,11 @@ demo: $(INSTALLED)
 	$(BIN)/unweave demo -o demo
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+
+# Claims of the papers at small scale, and full-size reference cases: about an hour.
+test-slow: $(INSTALLED)
+	$(BIN)/python -m pytest -q -n 2 -m slow -s
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -35,6 +40,8 @@ format: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/data.py
+	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/networks.py
 
 # The exact versions that the lock file holds the project to, from what is installed now.
 lock:

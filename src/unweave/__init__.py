@@ -4,6 +4,7 @@
 >>> data = uw.data.load("dsprites")                       # doctest: +SKIP
 >>> method = uw.methods.create("beta_tcvae", data, beta=6)  # doctest: +SKIP
 >>> run = uw.train(method, data, steps=1000, seed=0)      # doctest: +SKIP
+>>> scores = uw.evaluate(run, data)                       # doctest: +SKIP
 """
 
 from importlib import import_module
@@ -14,16 +15,27 @@ from unweave import data
 from unweave.errors import UnweaveError
 
 if TYPE_CHECKING:
-    from unweave import methods, training
+    from unweave import methods, metrics, training
     from unweave.api import train
+    from unweave.metrics import evaluate
     from unweave.training import load
 
 __version__ = _version("unweave")
-__all__ = ["UnweaveError", "__version__", "data", "load", "methods", "train", "training"]
+__all__ = [
+    "UnweaveError",
+    "__version__",
+    "data",
+    "evaluate",
+    "load",
+    "methods",
+    "metrics",
+    "train",
+    "training",
+]
 
 # Looked up when first used: they need torch, which takes seconds to import.
-_ROOMS = ("methods", "training")
-_CALLS = {"train": "unweave.api", "load": "unweave.training"}
+_ROOMS = ("methods", "metrics", "training")
+_CALLS = {"evaluate": "unweave.metrics", "load": "unweave.training", "train": "unweave.api"}
 
 
 def __getattr__(name: str) -> Any:

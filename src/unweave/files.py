@@ -21,9 +21,16 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
+        temporary.chmod(0o666 & ~_umask())  # some writers make files that only their owner can read
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
 
 
 def write_text(path: Path, text: str) -> None:

@@ -34,14 +34,17 @@ _LOG_SECONDS = 10.0
 
 
 @contextmanager
-def progress(description: str, total: int | None, unit: str, done: int = 0) -> Iterator[Advance]:
+def progress(
+    description: str, total: int | None, unit: str, done: int = 0, transient: bool = False
+) -> Iterator[Advance]:
     """Report the progress of a loop on standard error: ``with progress(…) as advance: advance(64)``.
 
-    ``unit`` is what is counted ("images"); "bytes" are shown as megabytes. ``done``: what was there before.
+    ``unit`` is what is counted ("images"); "bytes" are shown as megabytes. ``done``: what was there
+    before. ``transient``: a bar goes away when it is full.
     """
     console = Console(stderr=True)
     if console.is_terminal:
-        with _bar(console, unit) as bar:
+        with _bar(console, unit, transient) as bar:
             task = bar.add_task(description, total=total, completed=done, note="")
 
             def advance(n: int, note: str = "") -> None:
@@ -54,7 +57,7 @@ def progress(description: str, total: int | None, unit: str, done: int = 0) -> I
         log.close()
 
 
-def _bar(console: Console, unit: str) -> Progress:
+def _bar(console: Console, unit: str, transient: bool) -> Progress:
     amount: list[ProgressColumn] = (
         [DownloadColumn(), TransferSpeedColumn()] if unit == "bytes" else [MofNCompleteColumn(), _Rate(unit)]
     )
@@ -65,7 +68,7 @@ def _bar(console: Console, unit: str) -> Progress:
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}"),
     ]
-    return Progress(*columns, console=console, refresh_per_second=4)
+    return Progress(*columns, console=console, refresh_per_second=4, transient=transient)
 
 
 class _Rate(ProgressColumn):

@@ -10,6 +10,7 @@ import typer
 from unweave import __version__
 from unweave.cli import data
 from unweave.cli.demo import demo
+from unweave.cli.score import evaluate, metrics, score
 from unweave.cli.train import methods, train
 
 
@@ -28,6 +29,7 @@ Examples:
   unweave data show dsprites        write a picture of what it holds
   unweave methods                   the methods and their hyperparameters
   unweave train beta_vae --data dsprites --steps 5000 --set beta=4
+  unweave evaluate runs/RUN         every metric of the papers
 
 Data is kept in the folder $UNWEAVE_DATA, or else in your cache folder.
 """
@@ -45,6 +47,9 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(train)
 app.command()(methods)
+app.command()(evaluate)
+app.command()(score)
+app.command()(metrics)
 app.add_typer(data.app, name="data")
 
 

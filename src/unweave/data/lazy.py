@@ -7,6 +7,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +39,13 @@ class LazyArray:
         *,
         version: int,
         dtype: npt.DTypeLike = np.uint8,
+        block: int = _BLOCK,
     ) -> None:
         self.shape = shape
         self.dtype = np.dtype(dtype)
         self.folder = folder / f"rendered-v{version}"
         self._render = render
+        self._block = block
         self._lock = threading.Lock()
         self._cache: _Cache | None = None
         self._opened = False
@@ -64,14 +67,15 @@ class LazyArray:
 
     def _fill(self, cache: _Cache, rows: npt.NDArray[np.int64]) -> None:
         missing = np.unique(rows[cache.missing(rows)])
-        for start in range(0, len(missing), _BLOCK):
-            block = missing[start : start + _BLOCK]
+        for start in range(0, len(missing), self._block):
+            block = missing[start : start + self._block]
             cache.store(block, self._render(block))
 
     def _draw(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         out = np.empty((len(rows), *self.shape[1:]), self.dtype)
-        for start in range(0, len(rows), _BLOCK):
-            out[start : start + _BLOCK] = self._render(rows[start : start + _BLOCK])
+        for start in range(0, len(rows), self._block):
+            stop = start + self._block
+            out[start:stop] = self._render(rows[start:stop])
         return out
 
     def _open(self) -> _Cache | None:
@@ -119,9 +123,11 @@ class _Cache:
 
     def store(self, rows: npt.NDArray[np.int64], images: npt.NDArray[Any]) -> None:
         # write(), not the memory map: a full disk is then an error here, not a fatal signal.
-        for row, image in zip(rows.tolist(), np.ascontiguousarray(images), strict=True):
-            self._file.seek(self._offset + row * self._stride)
-            self._file.write(image.data)
+        images = np.ascontiguousarray(images)
+        starts = [0, *(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), len(rows)]
+        for start, stop in pairwise(starts):  # one write for each run of neighbouring rows
+            self._file.seek(self._offset + int(rows[start]) * self._stride)
+            self._file.write(images[start:stop].data)
         self._done[rows] = True
         self._fresh.append(rows)
         if sum(map(len, self._fresh)) >= _PUBLISH:

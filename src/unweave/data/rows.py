@@ -68,6 +68,11 @@ class Table:
     def ambiguous(self) -> bool:
         return not self.space.discrete or self._grouped(self.space.names).largest > 1
 
+    @property
+    def complete(self) -> bool:
+        """Whether every combination of the factors' values is shown by some row."""
+        return self.space.discrete and len(self._grouped(self.space.names).keys) == len(self.space)
+
     def __len__(self) -> int:
         return len(self.table)
 

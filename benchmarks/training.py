@@ -1,0 +1,196 @@
+"""Speed of training: our engine next to plain PyTorch, what each method's terms cost, and what the loop costs.
+
+Competitors take turns in one process each (kept memory is a property of a process); figures are medians. Ratios
+are within one run.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, RandomSampler
+from torch.utils.data import Dataset as TorchDataset
+
+import unweave as uw
+from unweave.methods import VAE
+from unweave.training import Callback
+
+BATCH, TURNS, STEPS = 64, 7, 4
+LOADER, INDEXED, OURS = "plain eager, DataLoader", "plain eager, indexed tensors", "unweave"
+DATA = {1: "dsprites", 3: "color_dsprites"}
+
+
+class PerItem(TorchDataset):
+    """One Python call per image, as most scripts have it."""
+
+    def __init__(self, data: uw.data.Dataset) -> None:
+        self.data, self.rng = data, np.random.default_rng(0)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, row: int) -> torch.Tensor:
+        image = self.data.images([row], self.rng)[0]
+        return torch.from_numpy(image.transpose(2, 0, 1).astype(np.float32) / 255)
+
+
+def plain_steps(channels: int, use_loader: bool) -> Iterator[None]:
+    """A beta-VAE in plain eager PyTorch: the same networks, BCE, Adam."""
+    data = uw.data.load(DATA[channels])
+    method = uw.methods.create("beta_vae", data, seed=0)
+    optimiser = torch.optim.Adam(method.parameters(), 1e-4)
+    items = PerItem(data)
+    loader = iter(DataLoader(items, BATCH, sampler=RandomSampler(items, replacement=True)))
+    for step in range(10**9):
+        images = next(loader) if use_loader else data.batch(step, BATCH).images.contiguous()
+        mean, log_variance = method.encoder(images)
+        z = mean + torch.exp(0.5 * log_variance) * torch.randn_like(mean)
+        bce = F.binary_cross_entropy_with_logits(method.decoder(z), images, reduction="sum") / BATCH
+        kl = 0.5 * (mean.square() + log_variance.exp() - log_variance - 1).sum() / BATCH
+        optimiser.zero_grad()
+        (bce + 4 * kl).backward()
+        optimiser.step()
+        yield
+
+
+class Turns(Callback):
+    """Hands control back after each logged step, so that a run can be timed in turns."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.start = 0.0
+
+    def on_log(self, step: int, values: Any) -> None:
+        if step % STEPS == 0:
+            if step > STEPS:
+                self.connection.send(time.perf_counter() - self.start)
+            else:
+                self.connection.send(0.0)
+            if self.connection.recv() is None:
+                raise KeyboardInterrupt
+            self.start = time.perf_counter()
+
+
+def work(connection: Connection, threads: int, name: str, options: dict[str, Any], channels: int) -> None:
+    """One competitor: makes some steps whenever it is asked to."""
+    torch.set_num_threads(threads)
+    if name == OURS:
+        data = uw.data.load(DATA[channels])
+        method = uw.methods.create(options.pop("method", "beta_vae"), data, **options)
+        try:
+            uw.training.train(method, data, 10**6, callbacks=[Turns(connection)], log_every=1)
+        except KeyboardInterrupt:
+            return
+    steps = plain_steps(channels, name == LOADER)
+    for _ in range(STEPS):
+        next(steps)
+    connection.send(0.0)
+    while connection.recv() is not None:
+        start = time.perf_counter()
+        for _ in range(STEPS):
+            next(steps)
+        connection.send(time.perf_counter() - start)
+
+
+def compare(
+    title: str, competitors: dict[str, tuple[str, dict[str, Any]]], threads: int, channels: int
+) -> None:
+    """Print images/s and the ratio to the first competitor."""
+    context = multiprocessing.get_context("spawn")
+    connections, processes = {}, []
+    for label, (name, options) in competitors.items():
+        connections[label], theirs = context.Pipe()
+        arguments = (theirs, threads, name, dict(options), channels)
+        processes.append(context.Process(target=work, args=arguments, daemon=True))
+        processes[-1].start()
+        connections[label].recv()
+    seconds: dict[str, list[float]] = {label: [] for label in competitors}
+    for _ in range(TURNS):
+        for label, connection in connections.items():
+            connection.send(1)
+            seconds[label].append(connection.recv())
+    for connection in connections.values():
+        connection.send(None)
+    for process in processes:
+        process.join(timeout=10)
+        process.kill()
+    first = next(iter(competitors))
+    print(f"\n{title} ({threads} thread{'s' * (threads > 1)}, {channels} channel{'s' * (channels > 1)})")
+    for label in competitors:
+        rate = STEPS * BATCH / statistics.median(seconds[label])
+        ratio = statistics.median(a / b for a, b in zip(seconds[first], seconds[label], strict=True))
+        print(f"  {label:<44}{rate:>10,.0f} images/s{ratio:>8.2f}x", flush=True)
+
+
+def loop_share() -> None:
+    """What of a step is not the method's arithmetic: batches, logging, progress, wrappers."""
+    torch.set_num_threads(1)
+    data = uw.data.load("dsprites")
+    inside = [0.0]
+
+    def timed(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            start = time.perf_counter()
+            try:
+                return function(*arguments, **options)
+            finally:
+                inside[0] += time.perf_counter() - start
+
+        return call
+
+    method: VAE = uw.methods.create("beta_vae", data)
+    method.begin = timed(method.begin)  # type: ignore[method-assign]
+    method.loss = timed(method.loss)  # type: ignore[method-assign]
+    backward, step = torch.Tensor.backward, torch.optim.Adam.step
+    torch.Tensor.backward, torch.optim.Adam.step = timed(backward), timed(step)  # type: ignore[method-assign]
+    try:
+        uw.training.train(method, data, 5)
+        inside[0], start = 0.0, time.perf_counter()
+        clock = _Clock()
+        uw.training.train(method, data, 60, callbacks=[clock])
+        total = clock.end - clock.start
+    finally:
+        torch.Tensor.backward, torch.optim.Adam.step = backward, step  # type: ignore[method-assign]
+    del start
+    print(f"\nThe loop itself: {100 * (1 - inside[0] / total):.1f} % of a step of {1000 * total / 60:.1f} ms")
+
+
+class _Clock(Callback):
+    start = end = 0.0
+
+    def on_start(self, run: Any) -> None:
+        self.start = time.perf_counter()
+
+    def on_log(self, step: int, values: Any) -> None:
+        self.end = time.perf_counter()
+
+
+def main() -> None:
+    plain = {LOADER: (LOADER, {}), INDEXED: (INDEXED, {}), OURS: (OURS, {})}
+    for threads in (1, 2):
+        for channels in (1, 3):
+            compare("A beta-VAE step", plain, threads, channels)
+    methods = {
+        "beta_vae": {"method": "beta_vae"},
+        "annealed_vae": {"method": "annealed_vae"},
+        "beta_tcvae": {"method": "beta_tcvae"},
+        "dip_vae_i": {"method": "dip_vae_i"},
+        "dip_vae_ii": {"method": "dip_vae_ii"},
+        "dip_vae_ii, third moments": {"method": "dip_vae_ii", "lambda_3": 200},
+        "beta_vae, correlated posterior": {"method": "beta_vae", "correlation": 0.9},
+        "factor_vae": {"method": "factor_vae"},
+    }
+    compare("What the terms cost", {label: (OURS, options) for label, options in methods.items()}, 1, 1)
+    loop_share()
+
+
+if __name__ == "__main__":
+    main()
