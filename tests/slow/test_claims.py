@@ -24,7 +24,14 @@ def scores(dsprites, name, seed=0, **options):
     method = uw.methods.create(name, dsprites, **options)
     folder = RUNS / f"{name}-{told}-{STEPS}-seed{seed}"
     run = uw.train(
-        method, dsprites, STEPS, learning_rate=LEARNING_RATE, seed=seed, out=folder, log_every=500, pictures=False
+        method,
+        dsprites,
+        STEPS,
+        learning_rate=LEARNING_RATE,
+        seed=seed,
+        out=folder,
+        log_every=500,
+        pictures=False,
     )
     metrics = ["mig", "gaussian_total_correlation", "gaussian_total_correlation_sampled", "unsupervised"]
     found = uw.evaluate(run, dsprites, metrics)

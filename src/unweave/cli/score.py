@@ -14,7 +14,8 @@ from unweave.errors import ArgumentError, DataError
 from unweave.files import write_text
 
 Metrics = Annotated[
-    str, typer.Option(help="Names separated by commas, or paper, or all (see 'unweave metrics').")
+    str,
+    typer.Option("--metrics", help="Names separated by commas, or paper, or all (see 'unweave metrics')."),
 ]
 Json = Annotated[
     Path | None,

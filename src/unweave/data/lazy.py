@@ -65,6 +65,12 @@ class LazyArray:
                     self._give_up(error)
         return self._draw(rows)
 
+    def flush(self) -> None:
+        """Let other processes, and later ones, see what was drawn so far. Also done now and then, and at exit."""
+        with self._lock:
+            if self._cache is not None and self._cache.process == os.getpid():
+                self._cache.publish()
+
     def _fill(self, cache: _Cache, rows: npt.NDArray[np.int64]) -> None:
         missing = np.unique(rows[cache.missing(rows)])
         for start in range(0, len(missing), self._block):
@@ -131,7 +137,10 @@ class _Cache:
         self._done[rows] = True
         self._fresh.append(rows)
         if sum(map(len, self._fresh)) >= _PUBLISH:
-            _publish(self._file, self._shared, self._fresh)
+            self.publish()
+
+    def publish(self) -> None:
+        _publish(self._file, self._shared, self._fresh)
 
 
 def _publish(file: Any, shared: npt.NDArray[Any], fresh: list[npt.NDArray[np.int64]]) -> None:

@@ -57,12 +57,13 @@ class BoostedTrees:
         """The sum of the trees at ``codes`` (n, D): (trees per round, n)."""
         values = single_precision(codes)
         total = np.repeat(self.prior[:, None], len(codes), axis=1)
-        if self.feature.size:
-            add_trees(total, values, self.feature, self.threshold, self.value, LEARNING_RATE)
+        add_trees(total, values, self.feature, self.threshold, self.value, LEARNING_RATE)
         return total
 
     def predict(self, codes: Array) -> Labels:
         """The likeliest class for each of ``codes`` (n, D): (n,)."""
+        if len(self.classes) == 1:
+            return np.repeat(self.classes, len(codes))
         return self.classes[_highest(self.decision(codes))]
 
 
@@ -74,7 +75,7 @@ def boost_factors(
     ``seed`` decides between equally good splits; all factors draw from one stream, in order, as they do in
     disentanglement_lib. A factor with one value gets a classifier without trees, which always names it.
     """
-    random = np.random.RandomState(seed)  # noqa: NPY002: the stream that scikit-learn draws from
+    random = np.random.RandomState(seed)  # the stream that scikit-learn draws from
     values = single_precision(codes)
     order = np.argsort(values, axis=1, kind="stable").astype(np.uint32)
     jobs = []
@@ -137,7 +138,8 @@ def _boost(values: Values, order: Order, classes: Labels, labels: Labels, seeds:
 
 def _highest(total: Array) -> Labels:
     """The class of the highest tree sum; of a single one, class 1 unless it is negative. ``total`` is (trees, n)."""
-    return np.argmax(total, axis=0) if len(total) > 1 else (total[0] >= 0).astype(np.int64)
+    picked: Labels = np.argmax(total, axis=0) if len(total) > 1 else (total[0] >= 0).astype(np.int64)
+    return picked
 
 
 def _prior(labels: Labels, classes: int) -> Array:

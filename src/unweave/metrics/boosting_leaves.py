@@ -121,4 +121,4 @@ def _pairwise_sum(x: Array) -> float:
     total = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]))
     for i in range(end, n):
         total += x[i]
-    return total
+    return float(total)

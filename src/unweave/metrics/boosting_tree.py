@@ -158,7 +158,9 @@ def _best_split(
             continue
         remaining -= 1
         features[remaining], features[j] = features[j], features[remaining]
-        position, highest_here = _scan(rows[f, a:b], values[f], y, summed, expected, weight, longest_tie[f], highest)
+        position, highest_here = _scan(
+            rows[f, a:b], values[f], y, summed, expected, weight, longest_tie[f], highest
+        )
         if position > 0:
             highest, best, middle = highest_here, f, a + position
     features[:known] = constants[:known]
@@ -185,7 +187,7 @@ def _scan(
     """
     count = len(row)
     base = summed * summed / count
-    best, left, limit = 0, 0.0, highest - base - SLACK * highest
+    best, left, limit = 0, 0.0, highest * (1.0 - SLACK) - base
     plain = max(0, count - 1 - longest_tie)
     for p in range(plain):
         left += y[row[p]]
@@ -196,7 +198,7 @@ def _scan(
             right = summed - left
             exact = left * left / (p + 1) + right * right / (count - 1 - p)
             if exact > highest:
-                highest, limit, best = exact, exact - base - SLACK * exact, p + 1
+                highest, limit, best = exact, exact * (1.0 - SLACK) - base, p + 1
     # Near the end a step over a tie may be longer than what remains: then the sum is taken from the right.
     position = plain
     while position > 0 and x[row[position]] <= x[row[position - 1]] + CLOSE:

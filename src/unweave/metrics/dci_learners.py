@@ -52,7 +52,7 @@ def gbt(train: Sample, test: Sample, seed: int) -> Fit:
 
 def gbt_sklearn(train: Sample, test: Sample, seed: int) -> Fit:
     """Boosted trees by scikit-learn. All factors draw from one stream, as they do in disentanglement_lib."""
-    random = np.random.RandomState(seed)  # noqa: NPY002: the generator that scikit-learn takes
+    random = np.random.RandomState(seed)  # the generator that scikit-learn takes
 
     def create() -> Model:
         # The criterion is left at its default: every release searches the same splits, but 1.9 refuses its name.
@@ -85,7 +85,9 @@ def lightgbm(train: Sample, test: Sample, seed: int) -> Fit:
     try:
         from lightgbm import LGBMClassifier
     except ImportError as error:
-        raise ArgumentError("learner", "lightgbm", "needs the package lightgbm (pip install lightgbm)") from error
+        raise ArgumentError(
+            "learner", "lightgbm", "needs the package lightgbm (pip install lightgbm)"
+        ) from error
 
     def create() -> Model:
         model: Model = LGBMClassifier(
@@ -195,7 +197,10 @@ def forest(train: Sample, test: Sample, seed: int) -> Fit:
         if split == len(codes):
             return create(FOREST_DEPTHS[0]).fit(codes, target)
         errors = [
-            np.mean((create(depth).fit(codes[:split], target[:split]).predict(codes[split:]) - target[split:]) ** 2)
+            np.mean(
+                (create(depth).fit(codes[:split], target[:split]).predict(codes[split:]) - target[split:])
+                ** 2
+            )
             for depth in FOREST_DEPTHS
         ]
         return create(FOREST_DEPTHS[int(np.argmin(errors))]).fit(codes, target)

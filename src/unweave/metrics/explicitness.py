@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from unweave.errors import ArgumentError, unknown_name
+from unweave.metrics.linear_algebra import one_thread
 from unweave.metrics.score import Sample, Score
 
 Array = npt.NDArray[np.float64]
@@ -114,7 +115,7 @@ def _multinomial(
 ) -> tuple[Array, Array, bool]:
     """Probabilities (n, classes) for both sets of codes, and whether the solver converged."""
     model = _regression("lbfgs", penalty, iterations, seed)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(codes, labels)
     return model.predict_proba(codes), model.predict_proba(held_out), bool(model.n_iter_.max() < iterations)
@@ -137,4 +138,8 @@ def _one_vs_rest(
     on_train, on_test = (np.stack(part, axis=1) for part in zip(*columns, strict=True))
     if classes == 2:
         return np.hstack([1 - on_train, on_train]), np.hstack([1 - on_test, on_test]), converged
-    return on_train / on_train.sum(axis=1, keepdims=True), on_test / on_test.sum(axis=1, keepdims=True), converged
+    return (
+        on_train / on_train.sum(axis=1, keepdims=True),
+        on_test / on_test.sum(axis=1, keepdims=True),
+        converged,
+    )

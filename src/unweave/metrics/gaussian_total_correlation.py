@@ -9,7 +9,6 @@ from unweave.errors import ArgumentError
 from unweave.metrics.mutual_information import check_rows
 from unweave.metrics.score import Sample, Score
 
-
 SINGULAR_JITTER = 1e-5
 
 
@@ -18,10 +17,11 @@ def gaussian_total_correlation(sample: Sample, *, jitter: float | None = None) -
 
     Locatello et al. (2019): the Kullback-Leibler divergence of N(0, S) from the product of its marginals.
     ``jitter`` is added to the diagonal of S. By default it is 0, the formula of disentanglement_lib, unless S
-    is singular (a constant code, or codes that depend on each other linearly): there that formula gives nan, infinity or
-    what rounding decides, and 1e-5 is added. A constant code then adds 0.
+    is singular (a constant code, or codes that depend on each other linearly): there that formula gives nan,
+    infinity or what rounding decides, and 1e-5 is added. A constant code then adds 0.
 
-    ``details``: ``covariance`` (D, D) without jitter; ``jitter``, what was added. Factors are not used. Under 2 points: ArgumentError.
+    ``details``: ``covariance`` (D, D) without jitter; ``jitter``, what was added.
+    Factors are not used. Under 2 points: ArgumentError.
     """
     if jitter is not None and not jitter >= 0:
         raise ArgumentError("jitter", jitter, "needs a number >= 0")

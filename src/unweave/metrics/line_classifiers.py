@@ -59,7 +59,7 @@ def best_thresholds(x: Array, labels: Labels, classes: int) -> float:
                     best[s, k] = max(best[s, k], before[s - 1])
         for s in range(classes):
             best[s, labels[i]] += gain[labels[i]]
-    return best.max() / classes
+    return float(best.max() / classes)
 
 
 @compiled
@@ -137,7 +137,7 @@ def _loss(line: Array, kept: Sums, rest: Sums, m: float, c_in: float, c_out: flo
     w, b = line[0], line[1]
     square_in = w * w * kept[2] + 2.0 * w * (b - 1.0) * kept[1] + (b - 1.0) ** 2 * kept[0]
     square_out = w * w * rest[2] + 2.0 * w * (b + 1.0) * rest[1] + (b + 1.0) ** 2 * rest[0]
-    return 0.5 * (w * w + (b - w * m) ** 2) + c_in * square_in + c_out * square_out
+    return float(0.5 * (w * w + (b - w * m) ** 2) + c_in * square_in + c_out * square_out)
 
 
 @compiled

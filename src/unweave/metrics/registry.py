@@ -102,8 +102,8 @@ def score(
     Parameters
     ----------
     codes, factors
-        (n, D) finite numbers and (n, K) whole numbers, strings or booleans. For "udr", ``codes`` is a list of such arrays,
-        one per model, on the same images.
+        (n, D) finite numbers and (n, K) whole numbers, strings or booleans. For "udr", ``codes`` is a list of
+        such arrays, one per model, on the same images.
     test
         (codes, factors) of other points, for a metric that learns on some points and is judged on others.
         Without it two thirds of the rows, drawn by ``seed``, are for learning and the rest for judging.
@@ -120,7 +120,9 @@ def score(
         return call(metric, [codes], seed, params)
     if metric.kind == "posterior":
         if params.get("log_variance") is None:
-            raise ArgumentError("log_variance", None, f"{name} needs the log-variance of q(z|x) next to its mean")
+            raise ArgumentError(
+                "log_variance", None, f"{name} needs the log-variance of q(z|x) next to its mean"
+            )
         log_variance = params.pop("log_variance")
         return call(metric, [np.asarray(codes), np.asarray(log_variance)], seed, params)
     if factors is None:

@@ -99,7 +99,7 @@ def _svm(train: Sample, test: Sample, solver: str, penalty: float, seed: int) ->
     latents, factors = train.codes.shape[1], train.factors.shape[1]
     matrix = np.zeros((latents, factors))
     orders = np.argsort(train.codes, axis=0, kind="stable")
-    random = np.random.RandomState(seed)  # noqa: NPY002: the generator that scikit-learn takes
+    random = np.random.RandomState(seed)  # the generator that scikit-learn takes
     for j in range(factors):
         classes, labels = np.unique(train.factors[:, j], return_inverse=True)
         for i in range(latents):
@@ -119,8 +119,10 @@ def _svm(train: Sample, test: Sample, solver: str, penalty: float, seed: int) ->
 def _predict(lines: Array, code: Array) -> Labels:
     """The class of the highest line; for a single line, class 1 where it is positive. ``lines`` is (K or 1, 2)."""
     if len(lines) == 1:
-        return (lines[0, 0] * code + lines[0, 1] > 0).astype(np.int64)
-    return np.argmax(np.outer(code, lines[:, 0]) + lines[:, 1], axis=1)
+        picked: Labels = (lines[0, 0] * code + lines[0, 1] > 0).astype(np.int64)
+    else:
+        picked = np.argmax(np.outer(code, lines[:, 0]) + lines[:, 1], axis=1)
+    return picked
 
 
 def _liblinear(

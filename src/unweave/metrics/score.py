@@ -60,7 +60,9 @@ def check_sample(codes: npt.ArrayLike, factors: npt.ArrayLike, name: str = "") -
     if factors_array.ndim != 2 or factors_array.shape[1] == 0:
         raise ArgumentError(f"{prefix}factors", f"array of shape {factors_array.shape}", "needs shape (n, K)")
     if len(factors_array) != len(codes_array):
-        raise ArgumentError(f"{prefix}factors", f"{len(factors_array)} rows", f"there are {len(codes_array)} codes")
+        raise ArgumentError(
+            f"{prefix}factors", f"{len(factors_array)} rows", f"there are {len(codes_array)} codes"
+        )
     if len(codes_array) == 0:
         raise ArgumentError(f"{prefix}codes", "no rows", "needs at least one point")
     return Sample(codes_array, _as_indices(factors_array, f"{prefix}factors"))
@@ -70,13 +72,19 @@ def _as_indices(factors: npt.NDArray[Any], name: str) -> Factors:
     if factors.dtype.kind == "f":
         if not np.isfinite(factors).all():
             row, column = np.argwhere(~np.isfinite(factors))[0].tolist()
-            raise ArgumentError(f"{name}[{row}, {column}]", float(factors[row, column]), "needs finite values")
+            raise ArgumentError(
+                f"{name}[{row}, {column}]", float(factors[row, column]), "needs finite values"
+            )
         if (factors != np.floor(factors)).any():
             row, column = np.argwhere(factors != np.floor(factors))[0].tolist()
             told = float(factors[row, column])
-            raise ArgumentError(f"{name}[{row}, {column}]", told, "needs whole numbers: bin a continuous factor first")
+            raise ArgumentError(
+                f"{name}[{row}, {column}]", told, "needs whole numbers: bin a continuous factor first"
+            )
     elif factors.dtype.kind not in "iubUS":
-        raise ArgumentError(name, f"array of dtype {factors.dtype}", "needs whole numbers, strings or booleans")
+        raise ArgumentError(
+            name, f"array of dtype {factors.dtype}", "needs whole numbers, strings or booleans"
+        )
     if factors.dtype.kind in "iufb" and _is_small(factors):
         return np.ascontiguousarray(factors, dtype=np.int64)
     columns = [np.unique(column, return_inverse=True)[1] for column in factors.T]

@@ -48,7 +48,9 @@ class RepresentationTable:
         self.method = _method_of(representation)
         on_cpu = self.method is None or next(self.method.parameters()).device.type == "cpu"
         self.batch_size = CPU_BATCH if on_cpu else GPU_BATCH
-        self._encode = _plain_encoder(self.method) if self.method is not None else _checked_encoder(representation)
+        self._encode = (
+            _plain_encoder(self.method) if self.method is not None else _checked_encoder(representation)
+        )
         self.parts = 2 if self.method is not None else 1  # mean and log-variance, or codes alone
         self.size = self._probe()
         self._table = self._make_table(representation.path if isinstance(representation, Run) else None)
@@ -61,8 +63,15 @@ class RepresentationTable:
         """(n, 2, D): mean and log-variance of q(z|x); (n, 1, D) for a plain encoder."""
         asked = np.asarray(rows)
         if self._table is None:
-            return self._encode_images(lambda start, stop: self.data.images(asked[start:stop], rng), len(asked))
+            return self._encode_images(
+                lambda start, stop: self.data.images(asked[start:stop], rng), len(asked)
+            )
         return self._table.take(asked.astype(np.int64, copy=False), axis=0)
+
+    def flush(self) -> None:
+        """Keep what was encoded so far for later evaluations, where the table is on disk."""
+        if isinstance(self._table, LazyArray):
+            self._table.flush()
 
     def _encode_rows(self, rows: Rows) -> Codes:
         return self._encode_images(lambda start, stop: self.data.images(rows[start:stop]), len(rows))
@@ -118,7 +127,7 @@ class _Shown:
 
     def __call__(self, rows: Rows) -> Codes:
         out = []
-        with progress(f"Encoding {self.name}", len(rows), "images") as advance:
+        with progress(f"Encoding {self.name}", len(rows), "images", transient=True) as advance:
             for start in range(0, len(rows), self.slice_size):
                 out.append(self.encode(rows[start : start + self.slice_size]))
                 advance(len(out[-1]))

@@ -97,7 +97,8 @@ def train(
     method.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     method.train()
     game = Game(method)
-    optimisers = {player.name: _optimiser(player, learning_rate) for player in game.players}
+    fused = fabric.device.type in ("cpu", "cuda")  # one pass over the weights, instead of several
+    optimisers = {player.name: _optimiser(player, learning_rate, fused) for player in game.players}
     compiled: Any = torch.compile(game) if compile else game
     module, *wrapped = fabric.setup(compiled, *optimisers.values())
 
@@ -212,10 +213,10 @@ def _open_folder(folder: Path, spec: RunSpec, method: VAE) -> Run | None:
     return None
 
 
-def _optimiser(player: Player, learning_rate: float) -> torch.optim.Optimizer:
+def _optimiser(player: Player, learning_rate: float, fused: bool) -> torch.optim.Optimizer:
     settings = player.optimiser
     rate = learning_rate if settings.learning_rate is None else settings.learning_rate
-    return torch.optim.Adam(player.parameters, rate, settings.betas, settings.epsilon)
+    return torch.optim.Adam(player.parameters, rate, settings.betas, settings.epsilon, fused=fused)
 
 
 def _values(player: Player, terms: Terms, loss: torch.Tensor) -> dict[str, float]:

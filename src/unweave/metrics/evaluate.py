@@ -1,0 +1,206 @@
+"""Every metric of a trained representation, each image encoded at most once."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from unweave.data import Dataset, FactorSpace
+from unweave.data.factors import FactorArray, Rng
+from unweave.data.rows import Grid, Table
+from unweave.errors import ArgumentError, unknown_name
+from unweave.metrics.interventions import TableInterventions
+from unweave.metrics.registry import METRICS, call, check_params, find
+from unweave.metrics.score import Codes, Sample, Score, check_sample
+from unweave.metrics.table import Representation, RepresentationTable
+from unweave.metrics.unsupervised import unsupervised
+
+Protocol = Literal["paper", "dlib"]
+
+PAPER = (
+    "beta_vae",
+    "factor_vae",
+    "mig",
+    "modularity",
+    "explicitness",
+    "dci",
+    "sap",
+    "gaussian_total_correlation",
+)
+# Where the text of the paper and the code of disentanglement_lib differ. All else is common.
+PROTOCOLS: dict[str, dict[str, dict[str, Any]]] = {
+    "paper": {
+        "factor_vae": {"prune": "variance"},
+        "dci": {"learner": "l1_svm"},
+        "gaussian_total_correlation": {"jitter": 1e-5},
+    },
+    "dlib": {"factor_vae": {"prune": "std"}, "dci": {"learner": "gbt"}},
+}
+# What evaluate adds to the metrics on arrays, for VAEs.
+SAMPLED, UNSUPERVISED = "gaussian_total_correlation_sampled", "unsupervised"
+
+
+def evaluate(
+    representation: Representation,
+    dataset: Dataset,
+    metrics: str | Sequence[str] = "paper",
+    protocol: Protocol = "paper",
+    seed: int = 0,
+    *,
+    num_train: int = 10_000,
+    num_test: int = 5_000,
+    params: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, Score]:
+    """Score a representation on a data set with many metrics.
+
+    Parameters
+    ----------
+    representation
+        a run, a method, or any function from images (as the data set gives them) to codes (n, D).
+    metrics
+        "paper": those of Locatello et al.; "all": every one that applies; or a list of names.
+    protocol
+        where the paper's text and disentanglement_lib's code differ, which to follow.
+    num_train, num_test
+        points for metrics that learn from codes, and for their judgement.
+    params
+        parameters of single metrics: {"dci": {"learner": "forest"}}.
+
+    Each metric draws from a random source of its own, made from ``seed`` and its name: a score does not
+    depend on which others are computed. The same points serve all metrics on codes and factors.
+    """
+    chosen = _chosen(metrics, dataset, representation)
+    if protocol not in PROTOCOLS:
+        raise unknown_name("protocol", protocol, PROTOCOLS)
+    settings = {name: dict(PROTOCOLS[protocol].get(name, {})) for name in chosen}
+    for name, own in (params or {}).items():
+        if name not in chosen:
+            raise unknown_name("params", name, chosen)
+        settings[name] |= own
+    for name in chosen:
+        if name in METRICS:
+            check_params(name, settings[name])
+    for name, value in (("num_train", num_train), ("num_test", num_test)):
+        if not isinstance(value, int) or value < 2:
+            raise ArgumentError(name, value, "needs a whole number >= 2")
+    table = RepresentationTable(representation, dataset)
+    try:
+        return _Evaluation(table, seed, num_train, num_test).run(chosen, settings)
+    finally:
+        table.flush()
+
+
+class DatasetInterventions:
+    """The codes of a data set's images as a representation that can be asked for chosen factors."""
+
+    def __init__(self, table: RepresentationTable) -> None:
+        self.table = table
+        self.space: FactorSpace = table.data.space
+
+    def codes(self, factors: FactorArray, rng: Rng) -> Codes:
+        """The codes (n, D) of images of the factors (n, K)."""
+        return self.table.codes(self.table.data.rows(factors, rng), rng).astype(np.float64)
+
+
+class _Evaluation:
+    def __init__(self, table: RepresentationTable, seed: int, num_train: int, num_test: int) -> None:
+        self.table, self.seed = table, seed
+        self.sizes = {"train": num_train, "test": num_test}
+        self._drawn: dict[str, tuple[Sample, np.ndarray[Any, Any]]] = {}
+
+    def run(self, chosen: Sequence[str], settings: Mapping[str, dict[str, Any]]) -> dict[str, Score]:
+        return {name: self._score(name, settings[name]) for name in chosen}
+
+    def _score(self, name: str, params: dict[str, Any]) -> Score:
+        if name == UNSUPERVISED:
+            assert self.table.method is not None
+            source = self._source(name)
+            return unsupervised(self.table.method, self.table.data, source, seed=self.seed, **params)
+        if name == SAMPLED:
+            return call(find("gaussian_total_correlation"), [self._sampled()], self.seed, params)
+        metric = find(name)
+        if metric.kind == "interventions":
+            return call(metric, [self._interventions()], self.seed, params)
+        if metric.kind == "posterior":
+            posterior = self._points("train")[1].astype(np.float64)
+            return call(metric, [posterior[:, 0], posterior[:, 1]], self.seed, params)
+        train = self._points("train")[0]
+        arguments = [train] if metric.kind == "sample" else [train, self._points("test")[0]]
+        return call(metric, arguments, self.seed, params)
+
+    def _points(self, part: str) -> tuple[Sample, np.ndarray[Any, Any]]:
+        """Codes and factors of random images, and their posteriors; drawn once, used by all."""
+        if part not in self._drawn:
+            rng = self._source(part)
+            data = self.table.data
+            n = self.sizes[part]
+            which = data.sample_rows(n, rng) if data.finite else data.sample_factors(n, rng)
+            posterior = self.table.posterior(which, rng)
+            labelled = data.finite and data.space and data.space.discrete
+            factors = data.factors(which) if labelled else np.zeros((n, 1), int)
+            self._drawn[part] = (check_sample(posterior[:, 0], factors, part), posterior)
+        return self._drawn[part]
+
+    def _sampled(self) -> Sample:
+        """One draw of z from each posterior, as in training."""
+        sample, posterior = self._points("train")
+        correlation = self.table.method.spec.correlation if self.table.method is not None else 0.0
+        rng = self._source("sampled")
+        noise = rng.standard_normal(sample.codes.shape)
+        if correlation:
+            shared = rng.standard_normal((len(noise), 1))
+            noise = np.sqrt(1 - correlation) * noise + np.sqrt(correlation) * shared
+        z = posterior[:, 0] + np.exp(0.5 * posterior[:, 1].astype(np.float64)) * noise
+        return Sample(z, sample.factors)
+
+    def _interventions(self) -> Any:
+        index = self.table.data.index
+        if isinstance(index, Grid) or (isinstance(index, Table) and index.complete):
+            return DatasetInterventions(self.table)
+        return TableInterventions(self._points("train")[0])
+
+    def _source(self, purpose: str) -> np.random.Generator:
+        return np.random.default_rng([self.seed, zlib.crc32(purpose.encode())])
+
+
+def _chosen(metrics: str | Sequence[str], data: Dataset, representation: Representation) -> list[str]:
+    from unweave.metrics.table import _method_of
+
+    is_vae = _method_of(representation) is not None
+    has_factors = bool(data.space) and data.space.discrete and data.finite
+    for_vaes = [UNSUPERVISED, SAMPLED]
+    if isinstance(metrics, str) and metrics in ("paper", "all"):
+        wanted = list(PAPER) if metrics == "paper" else [n for n, m in METRICS.items() if m.kind != "models"]
+        wanted += for_vaes
+        return [name for name in wanted if _applies(name, has_factors, is_vae, data)]
+    named = [metrics] if isinstance(metrics, str) else list(metrics)
+    known = [name for name in METRICS if METRICS[name].kind != "models"] + for_vaes
+    for name in named:
+        if name not in known:
+            raise unknown_name("metrics", name, [*known, "paper", "all"])
+        if not _applies(name, has_factors, is_vae, data):
+            told = "needs a VAE" if has_factors or not _needs_factors(name) else "needs discrete factors"
+            raise ArgumentError("metrics", name, f"{told}; this is {data.name} with {representation!r:.60}")
+    return list(dict.fromkeys(named))
+
+
+def _needs_factors(name: str) -> bool:
+    without = (
+        UNSUPERVISED,
+        SAMPLED,
+        "gaussian_total_correlation",
+        "wasserstein_correlation",
+        "code_mutual_information",
+    )
+    return name not in without and METRICS[name].kind != "posterior"
+
+
+def _applies(name: str, has_factors: bool, is_vae: bool, data: Dataset) -> bool:
+    if name == "attribute_classification":
+        return has_factors and set(data.space.sizes) == {2}
+    if name in (UNSUPERVISED, SAMPLED) or METRICS[name].kind == "posterior":
+        return is_vae
+    return has_factors or not _needs_factors(name)

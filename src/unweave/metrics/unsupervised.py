@@ -1,0 +1,50 @@
+"""What can be measured of a VAE without factors: reconstruction, KL, evidence lower bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from unweave.data import Dataset
+from unweave.data.batches import to_tensor
+from unweave.data.factors import Rng
+from unweave.methods import VAE
+from unweave.metrics.score import Score
+from unweave.objectives import correlation_constant, kl_to_standard_normal, reparameterise, standard_noise
+
+_BATCH = 256
+
+
+def unsupervised(method: VAE, data: Dataset, rng: Rng, *, num_images: int = 5_000, seed: int = 0) -> Score:
+    """The evidence lower bound -reconstruction - KL, and its parts, averaged over random images.
+
+    ``details``: ``reconstruction`` (-log p(x|z) of sampled codes, in nats), ``kl`` (exact, also for the
+    correlated posterior), ``kl_per_code`` (D,), ``elbo``, and of images decoded from mean codes ``l1`` and
+    ``l2``: the mean over images of sum |x - x'| and of sum (x - x')^2 over pixels.
+    """
+    device = next(method.parameters()).device
+    generator = torch.Generator(device=device).manual_seed(seed)
+    correlation = method.spec.correlation
+    sums = {"reconstruction": 0.0, "l1": 0.0, "l2": 0.0}
+    kl = torch.zeros(method.spec.latent_size, device=device, dtype=torch.float64)
+    with torch.inference_mode():
+        for start in range(0, num_images, _BATCH):
+            n = min(_BATCH, num_images - start)
+            which = data.sample_rows(n, rng) if data.finite else data.sample_factors(n, rng)
+            images = to_tensor(data.images(which, rng)).to(device)
+            mean, log_variance = method.encode(images)
+            z = reparameterise(mean, log_variance, standard_noise(mean, correlation, generator))
+            sums["reconstruction"] += n * method.likelihood(method.decoder(z), images).item()
+            difference = (method.decode(mean) - images).flatten(1)
+            sums["l1"] += difference.abs().sum().item()
+            sums["l2"] += difference.square().sum().item()
+            kl += kl_to_standard_normal(mean, log_variance).sum(0)
+    details = {name: total / num_images for name, total in sums.items()}
+    per_code = (kl / num_images).cpu().numpy()
+    total_kl = float(per_code.sum()) + correlation_constant(correlation, method.spec.latent_size)
+    elbo = -details["reconstruction"] - total_kl
+    return Score(
+        elbo,
+        {**details, "kl": total_kl, "kl_per_code": np.asarray(per_code), "elbo": elbo},
+        {"num_images": num_images},
+    )

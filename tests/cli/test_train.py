@@ -1,0 +1,164 @@
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from unweave.cli import main
+from unweave.cli.settings import parse_settings, parse_term
+from unweave.errors import ArgumentError
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*arguments):
+        with pytest.raises(SystemExit) as caught:
+            main([str(argument) for argument in arguments])
+        return int(caught.value.code or 0), *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of the user's own images."""
+    place = tmp_path / "images"
+    place.mkdir()
+    lines = ["file,row,column"]
+    for row in range(4):
+        for column in range(3):
+            image = np.zeros((32, 32), np.uint8)
+            image[row * 6 : row * 6 + 8, column * 8 : column * 8 + 8] = 255
+            Image.fromarray(image).save(place / f"{row}{column}.png")
+            lines.append(f"{row}{column}.png,{row},{column}")
+    (place / "factors.csv").write_text("\n".join(lines))
+    return place
+
+
+def test_train_resume_and_evaluate_own_images(run, folder, tmp_path):
+    out = tmp_path / "runs" / "first"
+    arguments = [
+        "train",
+        "beta_tcvae",
+        "--data",
+        folder,
+        "--set",
+        "beta=3",
+        "--latent-size",
+        2,
+        "--batch-size",
+        4,
+    ]
+    composition = [
+        "--correlation",
+        0.5,
+        "--capacity",
+        "c_max=5,gamma=10",
+        "--add",
+        "dip_ii:lambda_od=1,lambda_d=2",
+    ]
+    code, printed, _ = run(*arguments, *composition, "--steps", 3, "--out", out, "--log-every", 1)
+    assert code == 0
+    assert printed.splitlines()[-1] == str(out)
+    for term in ("reconstruction", "kl_capacity", "total_correlation", "dip_ii"):
+        assert term in printed
+    assert run(*arguments, *composition, "--steps", 3, "--out", out)[0] == 0  # a finished run: nothing to do
+
+    code, printed, _ = run(
+        "evaluate",
+        out,
+        "--data",
+        folder,
+        "--metrics",
+        "mig,unsupervised",
+        "--num-train",
+        50,
+        "--json",
+        tmp_path / "s.json",
+    )
+    assert code == 0
+    assert [line.split("\t")[0] for line in printed.splitlines()] == ["mig", "unsupervised"]
+    told = json.loads((tmp_path / "s.json").read_text())
+    assert np.array(told["mig"]["details"]["matrix"]).shape == (2, 2)
+
+
+def test_the_default_directory_is_named_by_the_spec(run, folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["train", "vae", "--data", folder, "--steps", 1, "--batch-size", 2, "--no-pictures"]
+    first = run(*arguments)[1].splitlines()[-1]
+    assert first.startswith("runs/vae-images-")
+    assert run(*arguments)[1].splitlines()[-1] == first
+    assert run(*arguments, "--seed", 1)[1].splitlines()[-1] != first
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["beta_vea"], "did you mean 'beta_vae'"),
+        (["beta_vae", "--set", "betta=3"], "did you mean 'beta'"),
+        (["beta_vae", "--set", "beta"], "needs NAME=VALUE"),
+        (["beta_vae", "--set", "beta=-2"], "beta = -2"),
+        (["beta_vae", "--steps", "0"], "steps = 0"),
+        (["beta_vae", "--latent-size", "0"], "latent_size = 0"),
+        (["beta_vae", "--add", "dip_4"], "term = 'dip_4'"),
+        (["beta_vae", "--logger", "tensorbord"], "did you mean 'tensorboard'"),
+        (["beta_vae", "--data", "nowhere/at/all"], "no such folder"),
+    ],
+)
+def test_mistakes_are_answered_without_a_traceback(run, folder, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    given = [] if "--data" in arguments else ["--data", folder]
+    code, _, errors = run("train", *arguments, *given)
+    assert code == 2
+    assert message in errors
+    assert "Traceback" not in errors
+    assert not (tmp_path / "runs").exists()
+
+
+def test_score_reads_codes_of_any_origin(run, tmp_path):
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 3, (300, 2))
+    np.savez(tmp_path / "codes.npz", codes=factors + rng.normal(0, 0.1, factors.shape), factors=factors)
+    code, printed, _ = run("score", tmp_path / "codes.npz", "--metrics", "mig,sap", "--bootstrap", 5)
+    assert code == 0
+    rows = [line.split("\t") for line in printed.splitlines()]
+    assert [row[0] for row in rows] == ["mig", "sap"]
+    assert float(rows[0][1]) > 0.8
+    assert " to " in rows[0][2]
+
+
+def test_score_refuses_what_it_cannot_read(run, tmp_path):
+    assert run("score", tmp_path / "none.npz", "--metrics", "mig")[0] == 2
+    (tmp_path / "bad.npz").write_bytes(b"PK nonsense")
+    code, _, errors = run("score", tmp_path / "bad.npz", "--metrics", "mig")
+    assert code == 1
+    assert "not an .npz file" in errors
+    np.savez(tmp_path / "other.npz", latents=np.zeros(3))
+    code, _, errors = run("score", tmp_path / "other.npz", "--metrics", "mig")
+    assert code == 1
+    assert "has no array 'codes'" in errors
+    assert run("evaluate", tmp_path)[0] == 1
+
+
+def test_lists(run):
+    assert "beta_tcvae" in run("methods")[1]
+    assert "factor_vae" in run("metrics")[1]
+
+
+def test_settings_are_read_as_yaml():
+    assert parse_settings("--set", ["a=6", "b=1e-4", "c=weighted", "d=true", "e=[1, 2]"]) == {
+        "a": 6,
+        "b": 1e-4,
+        "c": "weighted",
+        "d": True,
+        "e": [1, 2],
+    }
+    assert parse_term("--add", "dip_ii:lambda_od=5,lambda_d=2.5") == {
+        "name": "dip_ii",
+        "lambda_od": 5,
+        "lambda_d": 2.5,
+    }
+    assert parse_term("--add", "kl") == {"name": "kl"}
+    for wrong in (["a"], ["=3"], ["a="], ["a=1", "a=2"], ["a=[1"]):
+        with pytest.raises(ArgumentError, match="--set"):
+            parse_settings("--set", wrong)

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+from PIL import Image
+
+import unweave as uw
+from unweave.errors import ArgumentError
+from unweave.figures.latent import loss_curves, reconstructions, save_traversal_animation, traversals
+
+
+@pytest.fixture
+def trained(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (40, 32, 32, 3), dtype=np.uint8)
+    data = uw.data.from_arrays(images, name="noise")
+    method = uw.methods.create("beta_vae", data, latent_size=3)
+    return uw.train(method, data, steps=3, batch_size=4, out=tmp_path / "run", log_every=1), data
+
+
+def test_a_run_directory_gets_its_pictures(trained):
+    run, _ = trained
+    for name in ("reconstructions.png", "traversals.png", "traversals.gif", "loss_curves.png"):
+        with Image.open(run.path / name) as picture:
+            assert picture.width > 100
+    with Image.open(run.path / "traversals.gif") as animation:
+        assert animation.n_frames == 24
+
+
+def test_pictures_depend_on_the_seed_alone(trained):
+    run, data = trained
+    first, again = (np.asarray(traversals(run.method, data, seed=3)) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    other = np.asarray(reconstructions(run.method, data, seed=1))
+    assert (other != np.asarray(reconstructions(run.method, data, seed=2))).any()
+
+
+def test_vectors_are_drawn_as_lines():
+    data = uw.data.from_function(["a"], [(0.0, 1.0)], lambda factors: np.sin(factors * np.arange(20)))
+    method = uw.methods.create("vae", data, latent_size=2, reconstruction="gaussian")
+    assert traversals(method, data).width > 200
+
+
+def test_wrong_arguments_are_refused(trained, tmp_path):
+    run, data = trained
+    with pytest.raises(ArgumentError, match=r"ends in .gif"):
+        save_traversal_animation(run.method, data, tmp_path / "x.png")
+    with pytest.raises(ArgumentError, match="columns"):
+        traversals(run.method, data, columns=1)
+    with pytest.raises(ArgumentError, match="no records"):
+        loss_curves([], "empty")

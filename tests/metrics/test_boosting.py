@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+from sklearn.ensemble import GradientBoostingClassifier
+
+from unweave.errors import ArgumentError
+from unweave.metrics.boosting import boost_factors
+
+
+def draw(n, latents, sizes, seed, kind="continuous"):
+    """Codes of which the first carry the factors; ``kind`` says what values they take."""
+    random = np.random.default_rng(seed)
+    factors = np.stack([random.integers(0, size, n) for size in sizes], axis=1)
+    codes = random.normal(size=(n, latents))
+    codes[:, : len(sizes)] += factors
+    if kind == "coarse":
+        codes = np.round(codes, 1)
+    if kind == "repeated":  # some points occur twice, as images of a small data set do
+        rows = random.integers(0, n, n // 3)
+        codes[: len(rows)], factors[: len(rows)] = codes[rows], factors[rows]
+    return codes, factors
+
+
+def reference(codes, factors, seed):
+    random = np.random.RandomState(seed)
+    return [GradientBoostingClassifier(random_state=random).fit(codes, column) for column in factors.T]
+
+
+def decision(model, codes):
+    values = model.decision_function(codes)
+    return values[None] if values.ndim == 1 else values.T
+
+
+@pytest.mark.parametrize("kind", ["continuous", "repeated"])
+@pytest.mark.parametrize(
+    ("n", "latents", "sizes", "seed"), [(20, 3, (2, 3), 0), (60, 4, (2, 5), 1), (300, 5, (2, 3, 4), 2)]
+)
+def test_the_same_trees_as_scikit_learn(n, latents, sizes, seed, kind):
+    codes, factors = draw(n, latents, sizes, seed, kind)
+    held_out, _ = draw(50, latents, sizes, seed + 100)
+    for ours, theirs in zip(
+        boost_factors(codes, factors, seed), reference(codes, factors, seed), strict=True
+    ):
+        np.testing.assert_allclose(ours.importances, theirs.feature_importances_, atol=1e-12)
+        np.testing.assert_allclose(ours.decision(codes), decision(theirs, codes), rtol=1e-12)
+        np.testing.assert_allclose(ours.decision(held_out), decision(theirs, held_out), rtol=1e-12)
+        np.testing.assert_array_equal(ours.predict(held_out), theirs.predict(held_out))
+        np.testing.assert_array_equal(ours.fitted, theirs.predict(codes))
+
+
+def test_many_classes_agree_with_scikit_learn():
+    """Enough for the sums over classes and over large leaves to leave numpy's shortest loops."""
+    random = np.random.default_rng(3)
+    factors = random.integers(0, 17, (1200, 1))
+    codes = np.hstack([factors + random.normal(size=(1200, 1)), random.normal(size=(1200, 2))])
+    ours = boost_factors(codes, factors, seed=5)[0]
+    theirs = reference(codes, factors, seed=5)[0]
+    np.testing.assert_allclose(ours.importances, theirs.feature_importances_, atol=1e-10)
+    np.testing.assert_allclose(ours.decision(codes), decision(theirs, codes), atol=1e-9)
+
+
+def test_coarse_codes_agree_but_for_equal_splits():
+    codes, factors = draw(300, 4, (3, 4), 7, "coarse")
+    for ours, theirs in zip(boost_factors(codes, factors), reference(codes, factors, 0), strict=True):
+        np.testing.assert_allclose(ours.importances, theirs.feature_importances_, atol=0.02)
+        assert np.mean(ours.fitted == theirs.predict(codes)) > 0.98
+
+
+def test_values_closer_than_single_precision_are_one_value():
+    random = np.random.default_rng(0)
+    factors = random.integers(0, 2, (100, 1))
+    codes = np.hstack([1 + 1e-8 * factors, random.normal(size=(100, 1))])
+    model = boost_factors(codes, factors)[0]
+    np.testing.assert_allclose(model.importances, [0, 1])
+
+
+def test_constant_codes_have_no_importance():
+    codes, factors = draw(100, 3, (3,), 0)
+    wider = np.hstack([codes, np.full((100, 2), 3.7)])
+    model = boost_factors(wider, factors)[0]
+    assert model.importances[3:].tolist() == [0, 0]
+    # Equally good splits may be drawn in another order.
+    np.testing.assert_allclose(model.importances[:3], boost_factors(codes, factors)[0].importances, atol=0.01)
+    nothing = boost_factors(np.ones((100, 2)), factors)[0]
+    assert nothing.importances.tolist() == [0, 0]
+    assert set(nothing.predict(codes[:, :2])) == {np.bincount(factors[:, 0]).argmax()}
+
+
+def test_a_factor_with_one_value_and_a_single_point():
+    codes, factors = draw(30, 3, (3, 2), 0)
+    factors[:, 1] = 4
+    model = boost_factors(codes, factors)[1]
+    assert model.importances.sum() == 0
+    assert (model.fitted == 4).all()
+    assert (model.predict(codes[:7]) == 4).all()
+    assert boost_factors(codes[:1], factors[:1])[0].predict(codes).tolist() == [factors[0, 0]] * 30
+
+
+def test_each_point_its_own_class():
+    codes = np.random.default_rng(0).normal(size=(6, 2))
+    model = boost_factors(codes, np.arange(6)[:, None])[0]
+    assert (model.fitted == np.arange(6)).all()
+    np.testing.assert_allclose(model.importances.sum(), 1)
+
+
+def test_the_seed_decides_between_equal_codes():
+    codes, factors = draw(100, 2, (3,), 0)
+    doubled = np.hstack([codes[:, :1], codes[:, :1]])
+    runs = [boost_factors(doubled, factors, seed)[0].importances for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(runs[0], runs[1])
+    assert not np.array_equal(runs[0], runs[2])
+    assert 0.2 < runs[0][0] < 0.8
+
+
+def test_fewer_rounds():
+    codes, factors = draw(100, 3, (3,), 0)
+    model = GradientBoostingClassifier(n_estimators=7, random_state=np.random.RandomState(0))
+    model.fit(codes, factors[:, 0])
+    ours = boost_factors(codes, factors, rounds=7)[0]
+    np.testing.assert_allclose(ours.decision(codes), decision(model, codes), rtol=1e-12)
+
+
+def test_numbers_beyond_single_precision_are_refused():
+    with pytest.raises(ArgumentError, match="codes"):
+        boost_factors(np.array([[0.0], [1e39]]), np.array([[0], [1]]))

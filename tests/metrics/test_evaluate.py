@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+
+import unweave as uw
+from unweave.errors import ArgumentError
+
+QUICK = {
+    "beta_vae": {"num_train": 100, "num_eval": 50},
+    "factor_vae": {"num_train": 100, "num_eval": 50, "num_variance_estimate": 200},
+}
+SPACE_SIZES = [4, 5, 3]
+
+
+def positions(factors):
+    """Images (n, 8, 8, 1) whose first three pixels show the factors."""
+    images = np.zeros((len(factors), 8, 8, 1), np.uint8)
+    images[:, 0, :3, 0] = factors * 40
+    return images
+
+
+@pytest.fixture
+def data():
+    return uw.data.from_function(["a", "b", "c"], SPACE_SIZES, positions, name="positions")
+
+
+def perfect(images):
+    return images[:, 0, :3, 0].astype(np.float64)
+
+
+def test_a_perfect_representation_scores_one(data):
+    scores = uw.evaluate(perfect, data, num_train=600, num_test=300, params=QUICK)
+    for name in ("beta_vae", "factor_vae", "modularity", "explicitness"):
+        assert scores[name].value > 0.97, name
+    assert scores["mig"].value > 0.95
+    assert scores["gaussian_total_correlation"].value < 0.02
+
+
+def test_a_score_does_not_depend_on_the_other_metrics(data):
+    def mixed(images):
+        codes = perfect(images)
+        return codes @ np.array([[1, 0.5, 0], [0, 1, 0.3], [0.2, 0, 1]])
+
+    options = {"num_train": 300, "num_test": 200, "seed": 3}
+    together = uw.evaluate(mixed, data, params=QUICK, **options)
+    for name in ("sap", "factor_vae", "mig"):
+        alone = uw.evaluate(
+            mixed, data, [name], params={k: v for k, v in QUICK.items() if k == name}, **options
+        )
+        assert alone[name].value == together[name].value
+
+
+def test_protocols_differ_where_they_are_said_to(data):
+    options = {"num_train": 300, "num_test": 200, "params": QUICK}
+    paper = uw.evaluate(perfect, data, protocol="paper", **options)
+    dlib = uw.evaluate(perfect, data, protocol="dlib", **options)
+    assert paper["dci"].params["learner"] == "l1_svm"
+    assert dlib["dci"].params["learner"] == "gbt"
+    assert paper["factor_vae"].params["prune"] == "variance"
+    assert dlib["factor_vae"].params["prune"] == "std"
+    assert paper["mig"].value == dlib["mig"].value
+
+
+def test_a_table_with_missing_combinations(data):
+    factors = data.sample_factors(200, np.random.default_rng(0))
+    table = uw.data.from_arrays(
+        positions(factors), {"a": factors[:, 0], "b": factors[:, 1], "c": factors[:, 2]}
+    )
+    scores = uw.evaluate(
+        perfect, table, ["factor_vae", "mig"], num_train=300, params={"factor_vae": QUICK["factor_vae"]}
+    )
+    assert scores["factor_vae"].value > 0.9
+    assert scores["mig"].value > 0.9
+
+
+def test_a_vae_has_unsupervised_scores_too():
+    images = np.random.default_rng(0).integers(0, 256, (40, 32, 32, 1), dtype=np.uint8)
+    data = uw.data.from_arrays(images, name="unlabelled")
+    method = uw.methods.create("vae", data, latent_size=3, correlation=0.5, seed=0)
+    scores = uw.evaluate(method, data, "all", num_train=100, params={"unsupervised": {"num_images": 64}})
+    assert set(scores) == {
+        "gaussian_total_correlation",
+        "gaussian_total_correlation_sampled",
+        "wasserstein_correlation",
+        "code_mutual_information",
+        "monte_carlo_total_correlation",
+        "windin",
+        "unsupervised",
+    }
+    details = scores["unsupervised"].details
+    assert details["elbo"] == pytest.approx(-details["reconstruction"] - details["kl"])
+    assert details["l2"] > 0
+    assert details["kl_per_code"].shape == (3,)
+    assert details["kl"] > details["kl_per_code"].sum()  # the constant of the correlated posterior
+    with pytest.raises(ArgumentError, match="needs discrete factors"):
+        uw.evaluate(method, data, ["mig"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metrics": ["migg"]}, "did you mean 'mig'"),
+        ({"metrics": ["unsupervised"]}, "needs a VAE"),
+        ({"protocol": "papper"}, "did you mean 'paper'"),
+        ({"metrics": ["mig"], "params": {"sap": {}}}, "params = 'sap'"),
+        ({"metrics": ["mig"], "params": {"mig": {"bins": 3}}}, "did you mean 'num_bins'"),
+        ({"metrics": ["mig"], "num_train": 0}, "num_train = 0"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_is_encoded(data, options, message):
+    def never(images):
+        raise AssertionError("encoded")
+
+    with pytest.raises(ArgumentError, match=message):
+        uw.evaluate(never, data, **options)

@@ -1,0 +1,132 @@
+"""The stored reference values of the metrics that intervene on factors, each reached exactly.
+
+The folder of reference values is named by the environment variable UNWEAVE_GOLDEN. All ``cases_*.json`` in it
+are read, each with the arrays of the ``.npz`` of the same name. The other seeds are in the slow tests.
+"""
+
+import json
+import os
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+from unweave.data.factors import FactorSpace
+from unweave.metrics.beta_vae import beta_vae
+from unweave.metrics.factor_vae import factor_vae
+
+FOLDER = os.environ.get("UNWEAVE_GOLDEN", "")
+FILES = sorted(Path(FOLDER).glob("cases_*.json")) if FOLDER else []
+CASES = {case["id"]: (case, file) for file in FILES for case in json.loads(file.read_text())["cases"]}
+
+pytestmark = pytest.mark.skipif(not FILES, reason="UNWEAVE_GOLDEN names no folder with reference values")
+
+
+class Tabulated:
+    """A reference case's code for every combination of factors and nuisance, computed once."""
+
+    def __init__(self, case, arrays):
+        sizes = case["factor_sizes"]
+        self.space = FactorSpace([f"f{k}" for k in range(len(sizes))], sizes)
+        self.nuisance = case["nuisance_size"]
+        self.table = _every_code(case, arrays, self.space, self.nuisance)
+
+    def codes(self, factors, rng):
+        rows = np.ravel_multi_index(tuple(factors.T), self.space.grid_shape)
+        if self.nuisance > 1:
+            rows = rows * self.nuisance + rng.randint(self.nuisance, size=len(rows))
+        return self.table[rows]
+
+
+def _every_code(case, arrays, space, nuisance):
+    function = case["rep_function"]
+    flat = np.arange(len(space) * nuisance)
+    factors = space.factors(flat // nuisance)
+    z = np.tile(arrays[function["offset"]], (len(flat), 1))
+    first = 0
+    for column, size in zip(factors.T, space.grid_shape, strict=True):
+        z = z + arrays[function["tables"]][first + column]
+        first += size
+    for pair in function["pairs"]:
+        a, b = pair["factors"]
+        z[:, pair["dim"]] += arrays[pair["array"]][factors[:, a], factors[:, b]]
+    mix = arrays[function["noise_mix"]]
+    if mix.any():
+        noise = np.zeros((len(flat), len(mix)))
+        for dim in np.flatnonzero(mix.any(axis=1)):
+            noise[:, dim] = _hash_normal(flat, int(dim), function["noise_seed"])
+        z = z + noise @ mix
+    return z.astype(np.float32).astype(np.float64)
+
+
+def _hash_normal(flat, dim, seed):
+    """Pseudo noise of a standard normal distribution, a pure function of its arguments."""
+    u = np.uint64
+    with np.errstate(over="ignore"):
+        z = u((seed * 1000003 + dim) % 2**64) * u(0x9E3779B97F4A7C15)
+        z = z + (flat.astype(np.uint64) + u(1)) * u(0xD1B54A32D192ED03)
+        z = (z ^ (z >> u(30))) * u(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> u(27))) * u(0x94D049BB133111EB)
+        z = z ^ (z >> u(31))
+    return ndtri(((z >> u(11)).astype(np.float64) + 0.5) / 2.0**53)
+
+
+@lru_cache(maxsize=1)
+def representation(case_id):
+    case, file = CASES[case_id]
+    with np.load(file.with_suffix(".npz")) as arrays:
+        return Tabulated(case, arrays)
+
+
+def expected(golden, position):
+    """Accuracy on train and on evaluation points."""
+    values = golden["values"]
+    if "eval_per_seed" in values:
+        return values["train_per_seed"][position], values["eval_per_seed"][position]
+    return values["train_accuracy"], values["eval_accuracy"]
+
+
+def pruning(limit):
+    return {"prune": "std", "threshold": limit} if limit else {"prune": None}
+
+
+def sizes(params, *extra):
+    return {name: params[name] for name in ("batch_size", "num_train", "num_eval", *extra)}
+
+
+def run_beta_vae(case_id, params, seed):
+    solver = "liblinear_ovr" if "liblinear" in params.get("classifier", "") else "lbfgs"
+    return beta_vae(representation(case_id), seed=seed, solver=solver, **sizes(params))
+
+
+def run_factor_vae(case_id, params, seed):
+    options = pruning(params["prune_threshold_std"]) | sizes(params, "num_variance_estimate")
+    return factor_vae(representation(case_id), seed=seed, **options)
+
+
+# What runs it, and the seeds that are not slow.
+METRICS = {
+    "beta_vae": (run_beta_vae, [0]),
+    "beta_vae_liblinear_ovr": (run_beta_vae, [0]),
+    "factor_vae": (run_factor_vae, [0, 1]),
+    "factor_vae_no_pruning": (run_factor_vae, [0, 1]),
+}
+
+
+@pytest.mark.parametrize("case_id", CASES)
+@pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["quick", "rest"])
+def test_accuracies(case_id, quick, record_property):
+    compared = 0
+    for metric, (run, quick_seeds) in METRICS.items():
+        golden = CASES[case_id][0]["metrics"].get(metric, {"params": {"seeds": []}})
+        for position, seed in enumerate(golden["params"]["seeds"]):
+            if (seed in quick_seeds) == quick:
+                score = run(case_id, golden["params"], seed)
+                found = score.details["train_accuracy"], score.details["eval_accuracy"]
+                told = f"{metric} of seed {seed}"
+                np.testing.assert_allclose(found, expected(golden, position), rtol=0, atol=1e-9, err_msg=told)
+                compared += 2
+    print(f"compared with reference values: {compared}")
+    record_property("golden_values_compared", compared)

@@ -1,0 +1,115 @@
+import inspect
+
+import numpy as np
+import pytest
+
+from unweave import metrics
+from unweave.errors import ArgumentError
+
+RNG = np.random.default_rng(0)
+FACTORS = RNG.integers(0, 4, (600, 3))
+CODES = np.concatenate([FACTORS + RNG.normal(0, 0.1, FACTORS.shape), RNG.normal(size=(600, 1))], axis=1)
+QUICK = {"beta_vae": {"num_train": 200, "num_eval": 100}, "factor_vae": {"num_train": 200, "num_eval": 100}}
+ON_ARRAYS = [name for name, metric in metrics.METRICS.items() if metric.kind not in ("posterior", "models")]
+LEARNED = ("downstream", "attribute_classification", "dci", "infomec", "z_diff", "z_min_variance")
+
+
+@pytest.mark.parametrize("name", metrics.names())
+def test_every_metric_is_there_with_pinned_parameters(name):
+    metric = metrics.find(name)
+    assert inspect.getdoc(metric.function)
+    assert all(default is not inspect.Parameter.empty for default in metric.parameters.values())
+
+
+@pytest.mark.parametrize("name", [name for name in ON_ARRAYS if name not in LEARNED])
+def test_scores_depend_on_their_arguments_only(name):
+    params = QUICK.get(name, {})
+    first = metrics.score(name, CODES, FACTORS, seed=1, **params)
+    for other in ("mig", "sap"):
+        metrics.score(other, CODES, FACTORS)
+    np.random.seed(7)  # noqa: NPY002 (a metric must not use the global source)
+    again = metrics.score(name, CODES.copy(), FACTORS.copy(), seed=1, **params)
+    assert first.value == again.value
+    assert isinstance(first.value, float)
+
+
+def test_a_good_code_scores_high_and_noise_low():
+    noise = RNG.normal(size=CODES.shape)
+    for name in ("mig", "sap", "factor_vae", "mcc"):
+        params = QUICK.get(name, {})
+        good = metrics.score(name, CODES, FACTORS, **params).value
+        bad = metrics.score(name, noise, FACTORS, **params).value
+        assert good > bad + 0.3, name
+
+
+def test_test_points_are_used_when_given():
+    train, test = (CODES[:400], FACTORS[:400]), (CODES[400:], FACTORS[400:])
+    given = metrics.score("sap", *train, test=test)
+    shuffled = metrics.score("sap", *train, test=(test[0][::-1], test[1]))
+    assert given.value > shuffled.value + 0.3
+
+
+def test_factors_may_be_anything_that_has_distinct_values():
+    words = np.array(["a", "b", "c", "d"])[FACTORS]
+    far_apart = np.array([-5, 10, 10**7, 10**9])[FACTORS]
+    expected = metrics.score("mig", CODES, FACTORS).value
+    assert metrics.score("mig", CODES, words).value == pytest.approx(expected)
+    assert metrics.score("mig", CODES, far_apart).value == pytest.approx(expected)
+    assert metrics.score("mig", CODES, FACTORS.astype(float)).value == expected
+
+
+def test_bootstrap_intervals_surround_the_value():
+    found = metrics.score("mig", CODES, FACTORS, bootstrap=40)
+    low, high = found.details["interval"]
+    assert low < high
+    assert low - 0.05 < found.value < high + 0.05
+    assert high - low < 0.1
+
+
+def test_posterior_metrics_take_mean_and_log_variance():
+    log_variance = np.full(CODES.shape, -4.0)
+    found = metrics.score("monte_carlo_total_correlation", CODES, log_variance=log_variance)
+    assert np.isfinite(found.value)
+    with pytest.raises(ArgumentError, match="log_variance"):
+        metrics.score("monte_carlo_total_correlation", CODES)
+
+
+def test_udr_takes_the_codes_of_several_models():
+    models = [CODES[:, [0, 1, 2]], CODES[:, [2, 0, 1]] * -2, CODES[:, [1, 2, 0]] + 1]
+    assert metrics.score("udr", models, method="spearman").value > 0.8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (("migg", CODES, FACTORS), {}, "did you mean 'mig'"),
+        (("mig", CODES, FACTORS), {"bins": 20}, "did you mean 'num_bins'"),
+        (("mig", CODES, FACTORS[:-1]), {}, "factors = '599 rows': there are 600 codes"),
+        (("mig", CODES), {}, "needs the factors"),
+        (("mig", CODES[None], FACTORS), {}, r"needs numbers of shape \(n, D\)"),
+        (("mig", CODES[:0], FACTORS[:0]), {}, "at least one point"),
+        (("mig", CODES, FACTORS + 0.5), {}, "bin a continuous factor first"),
+        (("mig", CODES, FACTORS * np.nan), {}, "needs finite values"),
+        (("mig", CODES * np.inf, FACTORS), {}, r"codes\[0, "),
+        (("mig", CODES.astype(str), FACTORS), {}, "needs numbers"),
+        (("sap", CODES, FACTORS), {"test": (CODES[:, :2], FACTORS)}, "test = '2 codes and 3 factors'"),
+        (("sap", CODES[:2], FACTORS[:2]), {}, "at least 3"),
+        (("mig", CODES, FACTORS), {"seed": -1}, "seed = -1"),
+        (("mig", CODES, FACTORS), {"bootstrap": 1}, "bootstrap = 1"),
+    ],
+)
+def test_wrong_input_is_refused_by_name(arguments, options, message):
+    with pytest.raises(ArgumentError, match=message):
+        metrics.score(*arguments, **options)
+
+
+@pytest.mark.parametrize("name", [name for name in ON_ARRAYS if name not in LEARNED])
+def test_constant_codes_have_a_defined_score(name):
+    found = metrics.score(name, np.zeros((60, 2)), FACTORS[:60], **QUICK.get(name, {}))
+    assert np.isfinite(found.value)
+
+
+@pytest.mark.parametrize("name", ["mig", "modularity", "sap", "explicitness", "irs", "mig_sup", "mcc", "dci"])
+def test_a_factor_with_one_value_does_no_harm(name):
+    factors = np.concatenate([FACTORS, np.zeros((600, 1), int)], axis=1)
+    assert np.isfinite(metrics.score(name, CODES, factors).value)
