@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier
@@ -20,9 +22,10 @@ def draw(n, latents, sizes, seed, kind="continuous"):
     return codes, factors
 
 
-def reference(codes, factors, seed):
+def reference(codes, factors, seed, rounds=100):
     random = np.random.RandomState(seed)
-    return [GradientBoostingClassifier(random_state=random).fit(codes, column) for column in factors.T]
+    create = partial(GradientBoostingClassifier, random_state=random, n_estimators=rounds)
+    return [create().fit(codes, column) for column in factors.T]
 
 
 def decision(model, codes):
@@ -50,10 +53,10 @@ def test_the_same_trees_as_scikit_learn(n, latents, sizes, seed, kind):
 def test_many_classes_agree_with_scikit_learn():
     """Enough for the sums over classes and over large leaves to leave numpy's shortest loops."""
     random = np.random.default_rng(3)
-    factors = random.integers(0, 17, (1200, 1))
-    codes = np.hstack([factors + random.normal(size=(1200, 1)), random.normal(size=(1200, 2))])
-    ours = boost_factors(codes, factors, seed=5)[0]
-    theirs = reference(codes, factors, seed=5)[0]
+    factors = random.integers(0, 17, (900, 1))
+    codes = np.hstack([factors + random.normal(size=(900, 1)), random.normal(size=(900, 2))])
+    ours = boost_factors(codes, factors, seed=5, rounds=20)[0]
+    theirs = reference(codes, factors, seed=5, rounds=20)[0]
     np.testing.assert_allclose(ours.importances, theirs.feature_importances_, atol=1e-10)
     np.testing.assert_allclose(ours.decision(codes), decision(theirs, codes), atol=1e-9)
 
@@ -113,8 +116,7 @@ def test_the_seed_decides_between_equal_codes():
 
 def test_fewer_rounds():
     codes, factors = draw(100, 3, (3,), 0)
-    model = GradientBoostingClassifier(n_estimators=7, random_state=np.random.RandomState(0))
-    model.fit(codes, factors[:, 0])
+    model = reference(codes, factors, 0, rounds=7)[0]
     ours = boost_factors(codes, factors, rounds=7)[0]
     np.testing.assert_allclose(ours.decision(codes), decision(model, codes), rtol=1e-12)
 

@@ -9,6 +9,7 @@ from sklearn.model_selection import KFold
 from unweave.errors import ArgumentError
 from unweave.metrics.boosting import boost_factors
 from unweave.metrics.downstream import downstream
+from unweave.metrics.linear_algebra import one_thread
 from unweave.metrics.score import check_sample
 
 
@@ -22,7 +23,7 @@ def test_logistic_regression_is_that_of_scikit_learn():
     train, test = draw(120), draw(200, seed=1)
     score = downstream(train, test, sizes=(120,))
     for j in range(2):
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), one_thread():
             warnings.simplefilter("ignore", (ConvergenceWarning, FutureWarning))
             model = LogisticRegressionCV(Cs=10, cv=KFold(5)).fit(train.codes, train.factors[:, j])
         expected = np.mean(model.predict(test.codes) == test.factors[:, j])

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import unweave as uw
-from unweave.errors import ArgumentError, DataError
+from unweave.errors import ArgumentError, DataError, UnweaveError
 from unweave.methods import Terms, register_term
 from unweave.training import Callback, TrainingError, load_run, train
 
@@ -102,7 +102,7 @@ def test_each_player_has_its_own_optimiser(make, squares):
 
 def test_a_run_directory_has_everything_to_repeat_it(make, squares, tmp_path):
     run = train(make(beta=3), squares, steps=6, out=tmp_path / "run", log_every=2)
-    assert {path.name for path in run.path.iterdir()} == {
+    assert {path.name for path in run.path.iterdir() if path.name != ".lock"} == {
         "spec.yaml",
         "weights.safetensors",
         "state.safetensors",
@@ -142,6 +142,15 @@ def test_a_directory_of_another_spec_is_refused(make, squares, tmp_path):
         train(make(beta=4), squares, steps=2, out=tmp_path / "run")
     with pytest.raises(ArgumentError, match="seed is 0 there, 1 here"):
         train(make(beta=3), squares, steps=2, seed=1, out=tmp_path / "run")
+
+
+def test_two_processes_cannot_train_one_run(make, squares, tmp_path):
+    class Second(Callback):
+        def on_log(self, step, values):
+            with pytest.raises(UnweaveError, match="another process is training this run"):
+                train(make(), squares, steps=2, out=tmp_path / "run")
+
+    train(make(), squares, steps=2, out=tmp_path / "run", callbacks=[Second()])
 
 
 def test_a_folder_with_other_files_is_refused(make, squares, tmp_path):

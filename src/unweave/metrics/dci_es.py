@@ -28,7 +28,8 @@ def dci_es(
 
     E_j = 1 - 2 A_j / (b_j (c_max - c_min)), A_j the area between the loss-capacity curve and its lowest loss, b_j the
     loss of guessing; E is the mean over factors. 1 if the weakest probe does as well as the strongest, 0 for a
-    straight decline from guessing to no loss, -1 if only the strongest is of use.
+    straight decline from guessing to no loss, -1 if only the strongest is of use. Codes that tell nothing have a
+    flat curve too: read E together with the informativeness.
 
     As in the paper's code, probes of capacity c are random forests of depth c (``depths``), the loss is 1 - accuracy
     on ``test`` or, where lower, that of a weaker probe, and b_j = 1 - 1 / (number of values in ``train``). Forests

@@ -97,7 +97,7 @@ def lightgbm(train: Sample, test: Sample, seed: int) -> Fit:
             learning_rate=LEARNING_RATE,
             n_estimators=ROUNDS,
             min_split_gain=0.0,
-            min_child_weight=0.0,
+            min_child_weight=1e-3,
             min_child_samples=1,
             subsample=1.0,
             colsample_bytree=1.0,

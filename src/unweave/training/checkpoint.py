@@ -52,14 +52,22 @@ def load_state(path: Path, module: nn.Module, optimisers: Mapping[str, Any]) -> 
     load_weights(path, module, _MODEL)
     for player, optimiser in optimisers.items():
         state: dict[int, dict[str, Tensor]] = {}
+        parameters = [p for group in optimiser.param_groups for p in group["params"]]
         start = f"{_OPTIMISER}{player}/"
         for key, value in tensors.items():
             if key.startswith(start):
                 index, name = key.removeprefix(start).split("/")
-                state.setdefault(int(index), {})[name] = value
+                state.setdefault(int(index), {})[name] = _laid_out_as(parameters[int(index)], value)
         groups = optimiser.state_dict()["param_groups"]
         optimiser.load_state_dict({"state": state, "param_groups": groups})
     return int(metadata["step"])
+
+
+def _laid_out_as(parameter: Tensor, value: Tensor) -> Tensor:
+    """The value in the parameter's memory layout: fused optimisers walk through both in memory order."""
+    if value.shape != parameter.shape:
+        return value
+    return torch.empty_like(parameter, dtype=value.dtype, requires_grad=False).copy_(value)
 
 
 def read_metadata(path: Path) -> dict[str, str]:
