@@ -86,7 +86,7 @@ VALUES = {
     "modularity": modularity,
     "modularity_ubisoft": modularity_of_scaled_codes,
     "mig_sup": lambda sample: mig_sup(sample, denominator="code"),
-    "mig_sup_factor_entropy": mig_sup,
+    "mig_sup_factor_entropy": lambda sample: mig_sup(sample, denominator="factor"),
     "dcimig": dcimig,
     "jemmig": jemmig,
     "mcc_pearson": mcc,

@@ -11,7 +11,7 @@ FACTORS = RNG.integers(0, 4, (600, 3))
 CODES = np.concatenate([FACTORS + RNG.normal(0, 0.1, FACTORS.shape), RNG.normal(size=(600, 1))], axis=1)
 QUICK = {"beta_vae": {"num_train": 200, "num_eval": 100}, "factor_vae": {"num_train": 200, "num_eval": 100}}
 ON_ARRAYS = [name for name, metric in metrics.METRICS.items() if metric.kind not in ("posterior", "models")]
-LEARNED = ("downstream", "attribute_classification", "dci", "infomec", "z_diff", "z_min_variance")
+LEARNED = ("downstream", "attribute_classification", "dci", "dci_es", "infomec", "z_diff", "z_min_variance")
 
 
 @pytest.mark.parametrize("name", metrics.names())

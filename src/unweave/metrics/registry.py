@@ -51,6 +51,7 @@ METRICS: dict[str, Metric] = {
     "explicitness": Metric("split", "explicitness"),
     "dci": Metric("split", "dci"),
     "sap": Metric("split", "sap"),
+    "dci_es": Metric("split", "dci_es"),
     "z_diff": Metric("interventions", "z_diff"),
     "z_min_variance": Metric("interventions", "z_min_variance"),
     "irs": Metric("sample", "irs"),

@@ -52,8 +52,8 @@ def check_sample(codes: npt.ArrayLike, factors: npt.ArrayLike, name: str = "") -
     codes_array = np.ascontiguousarray(codes_array, dtype=np.float64)
     if not np.isfinite(codes_array).all():
         row, column = np.argwhere(~np.isfinite(codes_array))[0].tolist()
-        told = float(codes_array[row, column])
-        raise ArgumentError(f"{prefix}codes[{row}, {column}]", told, "needs finite numbers")
+        value = float(codes_array[row, column])
+        raise ArgumentError(f"{prefix}codes[{row}, {column}]", value, "needs finite numbers")
     factors_array = np.asarray(factors)
     if factors_array.ndim == 1:
         factors_array = factors_array[:, None]
