@@ -42,6 +42,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/data.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/networks.py
+	$(BIN)/python benchmarks/metrics.py
 
 # The exact versions that the lock file holds the project to, from what is installed now.
 lock:

@@ -171,7 +171,7 @@ def test_udr(group, cases, arrays):
     kl = [np.array(params["kl_per_latent"])] * len(codes)
     score = udr(
         codes,
-        kl,
+        kl_list=kl,
         method=params["correlation"],
         kl_threshold=params["kl_filter_threshold"],
         lasso_alpha=params["lasso_alpha"],

@@ -58,12 +58,41 @@ def test_factors_may_be_anything_that_has_distinct_values():
     assert metrics.score("mig", CODES, FACTORS.astype(float)).value == expected
 
 
-def test_bootstrap_intervals_surround_the_value():
-    found = metrics.score("mig", CODES, FACTORS, bootstrap=40)
-    low, high = found.details["interval"]
-    assert low < high
-    assert low - 0.05 < found.value < high + 0.05
-    assert high - low < 0.1
+@pytest.mark.parametrize("name", ["mig", "irs", "code_mutual_information", "mcc"])
+def test_intervals_surround_the_value(name):
+    for codes in (CODES, RNG.normal(size=CODES.shape)):
+        found = metrics.score(name, codes, FACTORS, bootstrap=30)
+        low, high = found.details["interval"]
+        assert low < found.value < high
+
+
+def test_an_interval_is_as_wide_as_the_spread_over_fresh_samples():
+    def draw(rng):
+        factors = rng.integers(0, 4, (400, 2))
+        return factors + rng.normal(0, 0.5, factors.shape), factors
+
+    rng = np.random.default_rng(1)
+    fresh = [metrics.score("mcc", *draw(rng)).value for _ in range(200)]
+    widths = [
+        np.subtract(*metrics.score("mcc", *draw(rng), bootstrap=100).details["interval"][::-1])
+        for _ in range(5)
+    ]
+    assert np.mean(widths) == pytest.approx(4 * np.std(fresh), rel=0.25)
+
+
+def test_train_and_test_values_have_one_number():
+    """A value that only one part has must not shift the others."""
+    names = np.array(["a", "b", "c"])
+    train, test = RNG.integers(0, 3, (300, 2)), RNG.integers(1, 3, (100, 2))
+    found = metrics.score("dci", train * 1.0, names[train], test=(test * 1.0, names[test]))
+    assert found.details["informativeness_test"] == 1.0
+    shifted = metrics.score("sap", train * 1.0, train - 1, test=(test * 1.0, test - 1))
+    assert shifted.value == metrics.score("sap", train * 1.0, train, test=(test * 1.0, test)).value
+
+
+def test_what_has_no_rows_to_resample_refuses_intervals():
+    with pytest.raises(ArgumentError, match="bootstrap"):
+        metrics.score("udr", [CODES, CODES], bootstrap=5)
 
 
 def test_posterior_metrics_take_mean_and_log_variance():

@@ -37,7 +37,7 @@ def test_kl_leaves_noise_out(method):
     models = [np.hstack([CODES[:, :1], GENERATOR.normal(size=(1000, 3))]) for _ in range(3)]
     kl = [np.array([2.0, 1e-3, 1e-3, 0.01])] * 3
     assert udr(models, method=method).value < 0.35
-    assert udr(models, kl, method=method).value > 0.8
+    assert udr(models, kl_list=kl, method=method).value > 0.8
 
 
 def test_only_the_disagreeing_model_is_punished():
@@ -56,7 +56,7 @@ def test_degenerate():
     assert udr([constant, constant]).value == pytest.approx(0.75 * 0.9, abs=0.01)
     nothing_left = [np.zeros(4), np.ones(4)]
     for method in ("lasso", "spearman"):
-        assert udr([CODES, CODES], nothing_left, method=method).value == 0
+        assert udr([CODES, CODES], kl_list=nothing_left, method=method).value == 0
     assert 0.8 < udr([CODES[:, :1], CODES[:, :1]]).value <= 1
 
 
@@ -68,8 +68,8 @@ def test_refuses():
     with pytest.raises(ArgumentError, match="finite"):
         udr([CODES, CODES * np.inf])
     with pytest.raises(ArgumentError, match="needs 2, as codes_list"):
-        udr([CODES, CODES], [np.ones(4)])
+        udr([CODES, CODES], kl_list=[np.ones(4)])
     with pytest.raises(ArgumentError, match=r"kl_list\[0\]"):
-        udr([CODES, CODES], [np.ones(3), np.ones(4)])
+        udr([CODES, CODES], kl_list=[np.ones(3), np.ones(4)])
     with pytest.raises(ArgumentError, match="did you mean 'lasso'"):
         udr([CODES, CODES], method="laso")

@@ -81,7 +81,8 @@ def _train_methods(folder: Path, steps: int) -> None:
     output.show_table(["METHOD", "STRENGTH", "RECONSTRUCTION", "KL", "TIME", "RUN"], rows)
     print("Each run has reconstructions.png, traversals.png, traversals.gif and loss_curves.png.")
     print(
-        "Scores of the mean representation, by a reduced protocol (2,000 points, 450 votes; the papers: 15,000 of each):"
+        "Scores of the mean representation, by a reduced protocol "
+        "(2,000 points, 450 votes; the papers: 15,000 of each):"
     )
     table = [(metric, *(f"{scores[name][metric].value:.3f}" for name in METHODS)) for metric in scores[name]]
     output.show_table(["METRIC", *METHODS], table)

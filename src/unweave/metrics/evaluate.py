@@ -36,6 +36,7 @@ PROTOCOLS: dict[str, dict[str, dict[str, Any]]] = {
         "factor_vae": {"prune": "variance"},
         "dci": {"learner": "l1_svm"},
         "gaussian_total_correlation": {"jitter": 1e-5},
+        "gaussian_total_correlation_sampled": {"jitter": 1e-5},
     },
     "dlib": {"factor_vae": {"prune": "std"}, "dci": {"learner": "gbt"}},
 }
@@ -81,8 +82,12 @@ def evaluate(
             raise unknown_name("params", name, chosen)
         settings[name] |= own
     for name in chosen:
-        if name in METRICS:
-            check_params(name, settings[name])
+        if name == UNSUPERVISED:
+            for key in settings[name]:
+                if key != "num_images":
+                    raise unknown_name(f"parameter of {name}", key, ["num_images"])
+        else:
+            check_params("gaussian_total_correlation" if name == SAMPLED else name, settings[name])
     for name, value in (("num_train", num_train), ("num_test", num_test)):
         if not isinstance(value, int) or value < 2:
             raise ArgumentError(name, value, "needs a whole number >= 2")

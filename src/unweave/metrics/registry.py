@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from unweave.errors import ArgumentError, unknown_name
 from unweave.metrics.interventions import TableInterventions
-from unweave.metrics.score import Sample, Score, check_sample
+from unweave.metrics.score import Sample, Score, check_sample, check_samples
 
 Kind = Literal["sample", "split", "interventions", "posterior", "models"]
 
@@ -109,7 +109,9 @@ def score(
         (codes, factors) of other points, for a metric that learns on some points and is judged on others.
         Without it two thirds of the rows, drawn by ``seed``, are for learning and the rest for judging.
     bootstrap
-        how often the rows are resampled for a 95 % interval, put into ``details["interval"]``.
+        how many resamplings to make for a 95 % interval, put into ``details["interval"]``. Each takes a random
+        half of the rows, without repeating any: repeated rows would look like information to many metrics. Halves
+        spread around their mean as whole samples do, so the interval is the value plus that spread.
     params
         the metric's own parameters.
     """
@@ -117,6 +119,8 @@ def score(
     check_params(name, params)
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise ArgumentError("seed", seed, "needs a whole number >= 0")
+    if bootstrap and metric.kind in ("models", "posterior"):
+        raise ArgumentError("bootstrap", bootstrap, f"{name} is not a score of rows that can be resampled")
     if metric.kind == "models":
         return call(metric, [codes], seed, params)
     if metric.kind == "posterior":
@@ -128,20 +132,17 @@ def score(
         return call(metric, [np.asarray(codes), np.asarray(log_variance)], seed, params)
     if factors is None:
         raise ArgumentError("factors", None, f"{name} needs the factors of the codes")
-    train = check_sample(codes, factors)
-    judged = check_sample(*test, name="test") if test is not None else None
-    if judged is not None and (shapes := (train.codes.shape[1], train.factors.shape[1])) != (
-        judged.codes.shape[1],
-        judged.factors.shape[1],
-    ):
-        told = f"{judged.codes.shape[1]} codes and {judged.factors.shape[1]} factors"
-        raise ArgumentError("test", told, f"the other points have {shapes[0]} codes and {shapes[1]} factors")
+    judged: Sample | None = None
+    if test is None:
+        train = check_sample(codes, factors)
+    else:
+        train, judged = check_samples((codes, factors), test)
     if metric.kind == "split" and judged is None:
         train, judged = split(train, seed)
     found = _on_samples(metric, train, judged, seed, params)
     if bootstrap:
         values = _resampled(metric, train, judged, seed, params, bootstrap)
-        low, high = np.quantile(values, [0.025, 0.975]).tolist()
+        low, high = (found.value + np.quantile(values - values.mean(), [0.025, 0.975])).tolist()
         found = replace(found, details={**found.details, "interval": (low, high)})
     return found
 
@@ -187,10 +188,12 @@ def _resampled(
 ) -> npt.NDArray[np.float64]:
     if not isinstance(times, int) or times < 2:
         raise ArgumentError("bootstrap", times, "needs a whole number >= 2")
+    if params.get("log_variance") is not None:
+        raise ArgumentError("bootstrap", times, "cannot resample a log_variance given as a parameter")
     rng = np.random.default_rng([seed, times])
 
     def again(sample: Sample) -> Sample:
-        rows = rng.integers(0, len(sample.codes), len(sample.codes))
+        rows = rng.permutation(len(sample.codes))[: max(2, len(sample.codes) // 2)]
         return Sample(sample.codes[rows], sample.factors[rows])
 
     values = []

@@ -36,11 +36,34 @@ class Score:
         return self.value
 
 
+def check_samples(
+    train: tuple[npt.ArrayLike, npt.ArrayLike], test: tuple[npt.ArrayLike, npt.ArrayLike]
+) -> tuple[Sample, Sample]:
+    """Two samples of the same codes and factors; a value of a factor has one number in both."""
+    first, second = check_sample(*train), check_sample(*test, name="test")
+    shapes = [(part.codes.shape[1], part.factors.shape[1]) for part in (first, second)]
+    if shapes[0] != shapes[1]:
+        told = f"{shapes[1][0]} codes and {shapes[1][1]} factors"
+        raise ArgumentError(
+            "test", told, f"the other points have {shapes[0][0]} codes and {shapes[0][1]} factors"
+        )
+    values = [
+        np.asarray(factors).reshape(shape)
+        for (_, factors), shape in zip(
+            (train, test), (first.factors.shape, second.factors.shape), strict=True
+        )
+    ]
+    joint = _as_indices(np.concatenate(values), "factors")
+    n = len(first.codes)
+    return Sample(first.codes, joint[:n]), Sample(second.codes, joint[n:])
+
+
 def check_sample(codes: npt.ArrayLike, factors: npt.ArrayLike, name: str = "") -> Sample:
     """Codes and factors as a :class:`Sample`, or an error that names what is wrong.
 
-    Codes (n, D) or (n,): any finite numbers. Factors (n, K) or (n,): whole numbers, numpy strings or booleans; the
-    distinct values of a column are replaced by 0, 1, … in sorted order, so only their identity and order count.
+    Codes (n, D) or (n,): any finite numbers. Factors (n, K) or (n,): whole numbers, strings or booleans. Whole
+    numbers from 0 to 99,999 are kept as they are; otherwise the distinct values of a column are numbered 0, 1, …
+    in sorted order.
     """
     prefix = f"{name} " if name else ""
     codes_array = np.asarray(codes)

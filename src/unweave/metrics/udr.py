@@ -19,8 +19,8 @@ METHODS = ("lasso", "spearman")
 
 def udr(
     codes_list: Sequence[npt.NDArray[Any]],
-    kl_list: Sequence[npt.NDArray[Any]] | None = None,
     *,
+    kl_list: Sequence[npt.NDArray[Any]] | None = None,
     method: str = "lasso",
     kl_threshold: float = 0.01,
     lasso_alpha: float = 0.1,
