@@ -347,13 +347,18 @@ def test_broken_pipe_is_silent(times: int) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT to send")
+def _hear_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_interrupt(tmp_path: Path) -> None:
     slow = (
         "import time\nfrom unweave.data import registry\n"
         "def find(name):\n    print('begun', flush=True)\n    time.sleep(20)\n"
         "registry.find = find\n"
     )
-    process = start("data", "info", "dsprites", program=slow)
+    # A shell starts background jobs with the signal ignored, and children inherit that.
+    process = start("data", "info", "dsprites", program=slow, preexec_fn=_hear_interrupts)
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"
     time.sleep(0.1)

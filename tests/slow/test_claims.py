@@ -1,6 +1,7 @@
 """Claims of the papers at small scale, on real dSprites. Run by ``make test-slow``; results in docs/results.md.
 
-Short runs (1,000 steps with Adam 1e-3 instead of 300,000 with 1e-4), one or two seeds: what must show is the direction.
+Short runs (1,000 steps with Adam 1e-3, or 1,500 with 1e-4, instead of 300,000 with 1e-4), one or two seeds: what
+must show is the direction.
 """
 
 import json
@@ -12,27 +13,20 @@ import pytest
 
 import unweave as uw
 
-STEPS, LEARNING_RATE = 1_000, 1e-3
+SHORT = (1_000, 1e-3)
+SLOW = (1_500, 1e-4)  # MIG rises with the smaller learning rate only
 RUNS = Path(os.environ.get("UNWEAVE_SLOW_RUNS", Path(__file__).parents[2] / ".cache" / "slow-runs"))
 
 pytestmark = pytest.mark.slow
 
 
-def scores(dsprites, name, seed=0, **options):
+def scores(dsprites, name, seed=0, length=SHORT, **options):
     """Train (or take up) a run, and measure it."""
+    steps, rate = length
     told = "-".join(f"{key}{value}" for key, value in options.items())
     method = uw.methods.create(name, dsprites, **options)
-    folder = RUNS / f"{name}-{told}-{STEPS}-seed{seed}"
-    run = uw.train(
-        method,
-        dsprites,
-        STEPS,
-        learning_rate=LEARNING_RATE,
-        seed=seed,
-        out=folder,
-        log_every=500,
-        pictures=False,
-    )
+    folder = RUNS / f"{name}-{told}-{steps}-seed{seed}"
+    run = uw.train(method, dsprites, steps, 64, rate, seed, out=folder, log_every=500, pictures=False)
     metrics = ["mig", "gaussian_total_correlation", "gaussian_total_correlation_sampled", "unsupervised"]
     found = uw.evaluate(run, dsprites, metrics)
     values = {key: score.value for key, score in found.items()}
@@ -57,6 +51,8 @@ def test_dip_vae_i_keeps_the_total_correlation_of_the_mean_codes_low(dsprites):
 
 def test_a_correlated_posterior_lowers_mig(dsprites):
     """Yang et al., figure 1: MIG at s = 0.9 is below that at s = 0, in the mean over seeds."""
-    factorised = [scores(dsprites, "beta_vae", seed=seed, beta=1)["mig"] for seed in (0, 1)]
-    correlated = [scores(dsprites, "beta_vae", seed=seed, beta=1, correlation=0.9)["mig"] for seed in (0, 1)]
-    assert np.mean(correlated) < np.mean(factorised)
+    means = {}
+    for s in (0.0, 0.9):
+        found = [scores(dsprites, "vae", seed, SLOW, correlation=s)["mig"] for seed in (0, 1)]
+        means[s] = np.mean(found)
+    assert means[0.9] < means[0.0]
