@@ -66,8 +66,10 @@ def train(
     schedule = Schedule(log_every, checkpoint_every, checkpoint_seconds)
     fabric = create_fabric(device, devices, precision, strategy)
     folder = None if out is None else Path(out)
-    with _held(folder):
-        if folder is not None and (finished := _finished(folder, spec, method)) is not None:
+    with _held(folder if fabric.global_rank == 0 else None):
+        finished = None if folder is None else _finished(folder, spec, method)
+        fabric.barrier()  # all processes have read the directory before one writes to it
+        if finished is not None:
             return finished
         if method.fresh:
             method.initialise(seed)
@@ -77,6 +79,7 @@ def train(
         method.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         session = Session(Run(spec, method, folder), data, fabric, callbacks, compile)
         session.resume()
+        fabric.barrier()
         session.train(schedule)
     return session.run
 

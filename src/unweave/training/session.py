@@ -7,6 +7,7 @@ import math
 import signal
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,9 +69,10 @@ class Session:
     def __init__(
         self, run: Run, data: Dataset, fabric: Fabric, callbacks: Sequence[Callback], compile: bool
     ) -> None:
-        self.run, self.data, self.fabric, self.callbacks = run, data, fabric, callbacks
-        self.is_main = fabric.global_rank == 0
-        self.folder = run.path if self.is_main else None  # one process writes
+        self.run, self.data, self.fabric = run, data, fabric
+        self.is_main = fabric.global_rank == 0  # of several processes one writes and tells
+        self.callbacks = callbacks if self.is_main else ()
+        self.folder = run.path if self.is_main else None
         game = Game(run.method.train())
         self.players: list[Player] = game.players
         # Fused: one pass over the weights instead of several.
@@ -97,8 +99,9 @@ class Session:
         last_log = last_checkpoint = time.monotonic()
         logged_at = self.run.step
         total, done = spec.steps * spec.batch_size, self.run.step * spec.batch_size
-        with Interrupts() as interrupts, progress(spec.method.name, total, "images", done) as advance:
-            show = _Display(advance if self.is_main else None, spec.batch_size)
+        bar = progress(spec.method.name, total, "images", done) if self.is_main else nullcontext()
+        with Interrupts() as interrupts, bar as advance:
+            show = _Display(advance, spec.batch_size)
             for step in range(self.run.step, spec.steps):
                 is_logged = schedule.logs(step + 1, spec.steps)
                 values = self._step(step, is_logged)

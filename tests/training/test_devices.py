@@ -1,0 +1,46 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from unweave.errors import ArgumentError
+from unweave.training import load_run
+from unweave.training.devices import create_fabric
+
+PROGRAM = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import torch
+torch.set_num_threads(1)
+from conftest import small_images
+import unweave as uw
+
+data = small_images()
+method = uw.methods.create("factor_vae", data, latent_size=2)
+run = uw.training.train(method, data, 3, batch_size=8, device="cpu", devices=2, out=sys.argv[1], log_every=1)
+total = sum(value.double().sum().item() for value in run.method.state_dict().values())
+open(f"{{sys.argv[1]}}-weights", "a").write(f"{{total!r}}\\n")
+"""
+
+
+def test_several_processes_share_each_batch_and_agree(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)  # Fabric starts the other processes by running the same file
+    done = subprocess.run(
+        [sys.executable, program, tmp_path / "run"], capture_output=True, text=True, timeout=200, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    run = load_run(tmp_path / "run")
+    assert run.finished
+    assert [record["step"] for record in run.history] == [1, 2, 3]  # one process writes
+    totals = (tmp_path / "run-weights").read_text().split()
+    assert len(totals) == 2
+    assert totals[0] == totals[1]  # the weights are the same in both
+
+
+def test_devices_that_are_not_there_are_refused():
+    missing = "cuda" if not torch.cuda.is_available() else "mps"
+    with pytest.raises(ArgumentError, match=f"device = '{missing}'.*of this machine"):
+        create_fabric(missing, 1, "32-true", "auto")
