@@ -14,12 +14,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unweave.data.dataset import Dataset, from_grid
+from unweave.data.factors import FactorSpace
 from unweave.data.storage import create_array, prepare
 
 Render = Callable[[npt.NDArray[np.int64]], npt.NDArray[Any]]
 
 _BLOCK = 1024  # images drawn at a time: bounds the renderer's memory
 _PUBLISH = 4096  # new images after which other processes, and later ones, get to see them
+
+
+def drawn_on_demand(
+    name: str, space: FactorSpace, folder: Path, render: Render, *, version: int, image_shape: tuple[int, ...]
+) -> Dataset:
+    """A data set of rendered images, ``render(factors) -> images``: each drawn when first asked for, then kept.
+
+    ``version`` is that of the pictures: a change in the renderer that moves a pixel needs a new one.
+    """
+    shape = (len(space), *image_shape)
+    return from_grid(
+        name, space, LazyArray(folder, shape, lambda rows: render(space.factors(rows)), version=version)
+    )
 
 
 class LazyArray:

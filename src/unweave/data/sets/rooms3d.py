@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from unweave.data.dataset import Dataset, from_grid
+from unweave.data.dataset import Dataset
 from unweave.data.factors import FactorSpace
-from unweave.data.lazy import LazyArray
+from unweave.data.lazy import drawn_on_demand
 from unweave.data.recipes import Recipe
 from unweave.data.render import ROOMS_SIZES, render_rooms
 
@@ -16,17 +16,11 @@ SPACE = FactorSpace(
     categorical=["shape"],
     value_names={"shape": ["cube", "cylinder", "sphere", "capsule"]},
 )
-_VERSION = 1  # of the pictures: a change in the renderer that moves a pixel needs a new one
 
 
 def load(folder: Path) -> Dataset:
     """The rooms, each drawn when first asked for and kept in a memory-mapped file."""
-    shape = (len(SPACE), 64, 64, 3)
-    return from_grid(
-        "rooms3d",
-        SPACE,
-        LazyArray(folder, shape, lambda rows: render_rooms(SPACE.factors(rows)), version=_VERSION),
-    )
+    return drawn_on_demand("rooms3d", SPACE, folder, render_rooms, version=1, image_shape=(64, 64, 3))
 
 
 RECIPE = Recipe(

@@ -7,26 +7,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from unweave.data.dataset import Dataset, from_grid
+from unweave.data.dataset import Dataset
 from unweave.data.factors import FactorSpace
-from unweave.data.lazy import LazyArray
+from unweave.data.lazy import drawn_on_demand
 from unweave.data.recipes import Recipe
 from unweave.data.render import SOLIDS_SIZES, render_solids
 
 SPACE = FactorSpace(
     ["identity", "azimuth", "elevation", "light"], SOLIDS_SIZES, categorical=["identity", "light"]
 )
-_VERSION = 1  # of the pictures: a change in the renderer that moves a pixel needs a new one
 
 
 def load(folder: Path) -> Dataset:
     """The objects, each picture drawn when first asked for and kept in a memory-mapped file."""
-    shape = (len(SPACE), 64, 64, 3)
-    return from_grid(
-        "solids3d",
-        SPACE,
-        LazyArray(folder, shape, lambda rows: render_solids(SPACE.factors(rows)), version=_VERSION),
-    )
+    return drawn_on_demand("solids3d", SPACE, folder, render_solids, version=1, image_shape=(64, 64, 3))
 
 
 RECIPE = Recipe(
