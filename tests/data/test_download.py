@@ -111,8 +111,8 @@ def recipe(*files: SourceFile, package: str | None = None) -> Recipe:
     return Recipe("toy", "Toy", "", "", "", "", "", load=_load, files=files, package=package)
 
 
-def _load(folder: Path):  # type: ignore[no-untyped-def]
-    def build(paths, out):  # type: ignore[no-untyped-def]
+def _load(folder: Path):
+    def build(paths, out):
         raw = np.frombuffer(paths["set.bin"].read_bytes(), np.uint8)
         out.save("images", raw[: 4 * 16].reshape(4, 4, 4, 1))
 
@@ -121,7 +121,7 @@ def _load(folder: Path):  # type: ignore[no-untyped-def]
 
 
 def toy(server: Server, **known: object) -> Recipe:
-    return recipe(SourceFile("set.bin", server.url, **known))  # type: ignore[arg-type]
+    return recipe(SourceFile("set.bin", server.url, **known))
 
 
 def leftovers(folder: Path) -> list[str]:
@@ -288,7 +288,7 @@ def test_interrupt_leaves_the_part(server: Server, tmp_path: Path, monkeypatch: 
         step = next(calls)
         if step is None:
             raise KeyboardInterrupt
-        return step(response)  # type: ignore[arg-type]
+        return step(response)
 
     monkeypatch.setattr(transfer, "_read", interrupted)
     monkeypatch.setattr(transfer, "_CHUNK", 1000)
@@ -391,13 +391,13 @@ def test_obtain_replaces_a_damaged_file(
         return "loaded"
 
     (tmp_path / "set.bin").write_bytes(b"damaged")
-    damaged = replace(toy(server, **KNOWN), load=load)  # type: ignore[arg-type]
+    damaged = replace(toy(server, **KNOWN), load=load)
     assert obtain(damaged, tmp_path) == "loaded"
     assert capsys.readouterr().err.startswith("set.bin is damaged\nDownloading")
 
 
 def test_obtain_takes_what_loads(server: Server, tmp_path: Path) -> None:
-    other_form = replace(toy(server, **KNOWN), load=lambda folder: "loaded")  # type: ignore[arg-type, return-value]
+    other_form = replace(toy(server, **KNOWN), load=lambda folder: "loaded")
     assert obtain(other_form, tmp_path) == "loaded"
     assert server.ranges == []
 
@@ -408,6 +408,6 @@ def test_obtain_does_not_hide_why_loading_failed(tmp_path: Path) -> None:
 
     (tmp_path / "set.bin").write_bytes(b"x")
     file = SourceFile("set.bin", "http://127.0.0.1:1/", size=1)
-    broken = replace(recipe(file), load=load)  # type: ignore[arg-type]
+    broken = replace(recipe(file), load=load)
     with pytest.raises(DataError, match="on fire"):
         obtain(broken, tmp_path)

@@ -21,7 +21,7 @@ FILES = (
 def recipe(files: tuple[SourceFile, ...] = FILES, package: str | None = None) -> Recipe:
     return Recipe(
         "toy", "Toy", "A toy.", "CC0", "Nobody, 2020", "https://example.org", "x 4",
-        load=lambda folder: None, files=files, package=package,  # type: ignore[arg-type, return-value]
+        load=lambda folder: None, files=files, package=package,
     )  # fmt: skip
 
 

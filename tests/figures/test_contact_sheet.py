@@ -28,7 +28,7 @@ def grid(channels: int = 3) -> Dataset:
 def simulator(shape: tuple[int, ...] = (50,), noisy: bool = False) -> Dataset:
     space = FactorSpace(["level", "kind"], [(-1.0, 1.0), 3])
 
-    def function(factors, rng):  # type: ignore[no-untyped-def]
+    def function(factors, rng):
         out = np.zeros((len(factors), *shape))
         out += factors[:, 0].reshape(-1, *[1] * len(shape))
         return out + rng.normal(size=out.shape) if noisy else out
@@ -121,7 +121,7 @@ def test_traversal_of_a_table() -> None:
 
 
 def test_what_is_drawn_is_held_along_a_traversal() -> None:
-    def brighten(images, rng):  # type: ignore[no-untyped-def]
+    def brighten(images, rng):
         return (images // 5 + rng.integers(200, size=(len(images), 1, 1, 1))).astype(np.uint8)
 
     first, *others = grey_values_in_last_row(contact_sheet(grid().with_parts(noise=brighten), columns=3))
