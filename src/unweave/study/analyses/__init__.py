@@ -1,0 +1,1 @@
+"""The papers' questions to a study, as functions from the results table to small tables."""

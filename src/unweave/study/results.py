@@ -1,0 +1,103 @@
+"""The results of a study: one tidy table, a row per run, metric, representation and protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from unweave.errors import DataError, UnweaveError
+
+# The columns of results.parquet, in order. ``strength`` is the method's first hyperparameter (NaN if it has none);
+# ``settings`` is everything else that a run was given, as JSON; ``seconds`` is what computing the score took.
+COLUMNS: dict[str, str] = {
+    "run": "str",
+    "data": "str",
+    "method": "str",
+    "strength_name": "str",
+    "strength": "float64",
+    "seed": "int64",
+    "correlation": "float64",
+    "latent_size": "int64",
+    "steps": "int64",
+    "settings": "str",
+    "metric": "str",
+    "representation": "str",
+    "protocol": "str",
+    "value": "float64",
+    "seconds": "float64",
+}
+RUN_COLUMNS = list(COLUMNS)[: list(COLUMNS).index("metric")]
+TABLE, SPEC = "results.parquet", "study.yaml"
+
+
+class NotInStudyError(UnweaveError):
+    """An analysis needs something that the study does not have: a metric, a second data set, more seeds."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """A study's table and what belongs to it.
+
+    ``runs`` is the folder of run directories, named as in the column ``run``; None where there are only scores.
+    ``spec`` is the study file as resolved; ``failures`` has one mapping per failed run: run, data, method,
+    strength, seed, error.
+    """
+
+    name: str
+    table: pd.DataFrame
+    runs: Path | None = None
+    spec: dict[str, Any] = field(default_factory=dict)
+    failures: list[dict[str, Any]] = field(default_factory=list)
+
+
+def load(path: Path | str) -> pd.DataFrame:
+    """The results table of a study: its folder, or the Parquet file itself."""
+    place = Path(path)
+    file = place / TABLE if place.is_dir() else place
+    if not file.exists():
+        raise DataError(f"{file}: no results yet; 'unweave study run' makes them")
+    try:
+        table = pd.read_parquet(file)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{file}: not a results table ({error})") from error
+    missing = [name for name in COLUMNS if name not in table.columns]
+    if missing:
+        raise DataError(f"{file}: not a results table (it has no column {missing[0]!r})")
+    return table
+
+
+def as_table(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Rows as a table with all columns in their types."""
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+
+
+def select(
+    table: pd.DataFrame, metric: str, representation: str | None = None, protocol: str | None = None
+) -> pd.DataFrame:
+    """The rows of one metric; at most one row per run.
+
+    Without ``representation``, "mean" if the metric has it; without ``protocol``, the first in the table.
+    """
+    rows = table[table["metric"] == metric]
+    if rows.empty:
+        raise NotInStudyError(f"the study has no metric {metric!r}")
+    found = rows["representation"].unique()
+    wanted = representation or ("mean" if "mean" in found else str(found[0]))
+    rows = rows[rows["representation"] == wanted]
+    if rows.empty:
+        raise NotInStudyError(f"the study has {metric!r} for {', '.join(found)} only, not {wanted}")
+    chosen = protocol or str(rows["protocol"].iloc[0])
+    rows = rows[rows["protocol"] == chosen]
+    if rows.empty:
+        raise NotInStudyError(f"the study has no {metric!r} by the protocol {chosen!r}")
+    return rows
+
+
+def wide(table: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+    """One row per run, with the run's columns and one column per metric (NaN where a run lacks it)."""
+    columns = [select(table, metric).set_index("run")["value"].rename(metric) for metric in metrics]
+    runs = table.drop_duplicates("run")[RUN_COLUMNS].set_index("run")
+    return runs.join(columns).reset_index()
