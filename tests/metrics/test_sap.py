@@ -4,6 +4,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.svm import LinearSVC
 
 from unweave.errors import ArgumentError
+from unweave.metrics.liblinear_lines import liblinear_lines
 from unweave.metrics.line_classifiers import best_thresholds, squared_hinge_lines
 from unweave.metrics.sap import sap, sap_gaps
 from unweave.metrics.score import check_sample
@@ -18,22 +19,50 @@ def draw(n, sizes=(2, 3, 5), noise=0.4, latents=4, seed=0, shift=0.0, scale=1.0)
     return check_sample(scale * codes + shift, factors)
 
 
-def converged_svm(x, y, penalty=0.01):
-    return LinearSVC(C=penalty, class_weight="balanced", dual=False, tol=1e-10, max_iter=100_000).fit(
-        x[:, None], y
-    )
+def svm(x, y, **settings):
+    return LinearSVC(C=0.01, class_weight="balanced", dual=False, **settings).fit(x[:, None], y)
+
+
+def converged_svm(x, y):
+    return svm(x, y, tol=1e-10, max_iter=100_000)
+
+
+def draw_line(classes, shift, scale):
+    """Sorted points and their classes, of unequal size."""
+    random = np.random.default_rng(classes)
+    labels = np.concatenate([np.arange(classes), random.integers(0, classes, 200) ** 2 // classes])
+    return np.sort(scale * (labels + random.normal(size=len(labels))) + shift), labels
 
 
 @pytest.mark.parametrize(("shift", "scale"), [(0, 1), (3, 2), (-20, 5), (0, 0.05), (0, 0)])
 @pytest.mark.parametrize("classes", [2, 3, 7])
 def test_squared_hinge_lines_are_those_of_liblinear(classes, shift, scale):
-    random = np.random.default_rng(classes)
-    labels = np.concatenate([np.arange(classes), random.integers(0, classes, 200) ** 2 // classes])
-    x = np.sort(scale * (labels + random.normal(size=len(labels))) + shift)
+    x, labels = draw_line(classes, shift, scale)
     lines = squared_hinge_lines(x, labels, classes, 0.01)
     machine = converged_svm(x, labels)
     np.testing.assert_allclose(lines[:, 0], machine.coef_[:, 0], atol=1e-6, rtol=1e-5)
     np.testing.assert_allclose(lines[:, 1], machine.intercept_, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("shift", "scale"), [(0, 1), (3, 2), (-20, 5), (0, 0.05), (0, 0), (0, 100), (500, 30)]
+)
+@pytest.mark.parametrize("classes", [2, 3, 7])
+def test_liblinear_lines_stop_where_liblinear_does(classes, shift, scale):
+    x, labels = draw_line(classes, shift, scale)
+    lines, machine = liblinear_lines(x, labels, classes, 0.01), svm(x, labels)
+    np.testing.assert_allclose(lines[:, 0], machine.coef_[:, 0], rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(lines[:, 1], machine.intercept_, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(0, 1), (5, 40)])
+def test_svm_matrix_is_that_of_scikit_learn(shift, scale):
+    train, test = (draw(400, seed=seed, shift=shift, scale=scale) for seed in (0, 1))
+    matrix = sap(train, test).details["matrix"]
+    for i in range(4):
+        for j in range(3):
+            predicted = svm(train.codes[:, i], train.factors[:, j]).predict(test.codes[:, [i]])
+            assert matrix[i, j] == np.mean(predicted == test.factors[:, j])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -48,7 +77,7 @@ def test_svm_matrix_agrees_with_converged_scikit_learn(seed):
             for code, held_out in zip(train.codes.T, test.codes.T, strict=True)
         ]
     )
-    score = sap(train, test)
+    score = sap(train, test, solver="exact")
     np.testing.assert_allclose(score.details["matrix"], expected, atol=1e-3)
     top = -np.sort(-expected, axis=0)
     assert score.value == pytest.approx(np.mean(top[0] - top[1]), abs=2e-3)
@@ -57,7 +86,7 @@ def test_svm_matrix_agrees_with_converged_scikit_learn(seed):
 @pytest.mark.parametrize("solver", ["liblinear_primal", "liblinear_dual"])
 def test_liblinear_solvers_are_close_to_the_exact_one_on_codes_of_unit_scale(solver):
     train, test = draw(500), draw(300, seed=1)
-    exact, other = sap(train, test), sap(train, test, solver=solver)
+    exact, other = sap(train, test, solver="exact"), sap(train, test, solver=solver)
     np.testing.assert_allclose(other.details["matrix"], exact.details["matrix"], atol=0.02)
     assert other.params["solver"] == solver
 

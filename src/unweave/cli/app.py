@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from unweave import __version__
-from unweave.cli import data
+from unweave.cli import data, study
 from unweave.cli.demo import demo
 from unweave.cli.score import evaluate, metrics, score
 from unweave.cli.train import methods, train
@@ -30,6 +30,7 @@ Examples:
   unweave methods                   the methods and their hyperparameters
   unweave train beta_vae --data dsprites --steps 5000 --set beta=4
   unweave evaluate runs/RUN         every metric of the papers
+  unweave study run locatello-small  a whole study, with the paper's figures
 
 Data is kept in the folder $UNWEAVE_DATA, or else in your cache folder.
 """
@@ -51,6 +52,7 @@ app.command()(evaluate)
 app.command()(score)
 app.command()(metrics)
 app.add_typer(data.app, name="data")
+app.add_typer(study.app, name="study")
 
 
 def _print_version(asked: bool) -> None:

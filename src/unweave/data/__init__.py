@@ -8,25 +8,33 @@
 
 from unweave.data.arrays import from_arrays
 from unweave.data.dataset import Dataset
+from unweave.data.entangle import Entanglement, entangle, householder
 from unweave.data.factors import FactorSpace
 from unweave.data.folders import from_folder
 from unweave.data.functions import from_function
 from unweave.data.registry import find, load, names
+from unweave.data.sources import Mixing, SimulatedSources, simulate_sources
 from unweave.data.storage import data_folder
 from unweave.data.weak import LabelledSubset, correlate, labelled_subset, sample_pairs
 
 __all__ = [
     "Dataset",
+    "Entanglement",
     "FactorSpace",
     "LabelledSubset",
+    "Mixing",
+    "SimulatedSources",
     "correlate",
     "data_folder",
+    "entangle",
     "find",
     "from_arrays",
     "from_folder",
     "from_function",
+    "householder",
     "labelled_subset",
     "load",
     "names",
     "sample_pairs",
+    "simulate_sources",
 ]

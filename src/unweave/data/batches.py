@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from unweave.data.dataset import Array, Dataset
-from unweave.data.factors import FactorArray
+from unweave.data.factors import FactorArray, Rng
 from unweave.data.rows import Rows
 from unweave.errors import ArgumentError
+
+LABELLED = 1  # the random streams of the labelled part of a batch, apart from those of all others
+
+
+class LabelSource(Protocol):
+    """What gives each image its labels: see :class:`unweave.data.labels.Labels`."""
+
+    def of(self, which: npt.ArrayLike) -> Array: ...
+
+    def sample_labelled(self, n: int, rng: Rng) -> Rows | None: ...
 
 
 @dataclass(frozen=True)
@@ -19,13 +31,25 @@ class Batch:
     """One training batch: ``images`` (n, C, H, W) float32 in [0, 1], and where they came from.
 
     The tensor has NCHW shape; its memory is laid out channels-last, as the images are stored.
-    ``rows`` is None for an endless simulator, whose factors are ``drawn``.
+    ``rows`` is None for an endless simulator, whose factors are ``drawn``. With labels, ``u`` (n, d) are those of
+    the images, NaN where they have none; if some have none, ``labelled`` is another batch, of labelled images only.
     """
 
     images: torch.Tensor
     data: Dataset
     rows: Rows | None
     drawn: FactorArray | None = None
+    u: torch.Tensor | None = None
+    labelled: Batch | None = None
+
+    @property
+    def more(self) -> dict[str, torch.Tensor]:
+        """What a method gets next to the images, by the names that its ``begin`` takes."""
+        found = {"u": self.u} if self.u is not None else {}
+        if self.labelled is not None:
+            assert self.labelled.u is not None
+            found |= {"labelled_images": self.labelled.images, "labelled_u": self.labelled.u}
+        return found
 
     @cached_property
     def factors(self) -> FactorArray:
@@ -40,11 +64,17 @@ class Batch:
 
 
 def draw_batch(
-    data: Dataset, step: int, batch_size: int, seed: int, shard: tuple[int, int] = (0, 1)
+    data: Dataset,
+    step: int,
+    batch_size: int,
+    seed: int,
+    shard: tuple[int, int] = (0, 1),
+    labels: LabelSource | None = None,
 ) -> Batch:
     """Batch number ``step`` of the stream ``seed``: a pure function of its arguments.
 
-    ``shard`` = (i, n): only every n-th element from i on, the part of one of n devices.
+    ``shard`` = (i, n): only every n-th element from i on, the part of one of n devices. ``labels`` change
+    nothing about the images; if some rows are unlabelled, as many labelled images come in addition.
 
     The random source is Philox, a counter-based generator: its key is the seed and its counter
     starts at the step, so no state has to be stored to resume a run.
@@ -60,9 +90,20 @@ def draw_batch(
     noise = _source(seed, step, 1 + shard[0])  # devices share the draw of rows, not that of noise
     if not data.finite:
         factors = data.sample_factors(batch_size, rng)[part]
-        return Batch(to_tensor(data.images(factors, noise)), data, None, factors)
+        u = None if labels is None else torch.from_numpy(labels.of(factors))
+        return Batch(to_tensor(data.images(factors, noise)), data, None, factors, u)
     rows = data.sample_rows(batch_size, rng)[part]
-    return Batch(to_tensor(data.images(rows, noise)), data, rows)
+    images = to_tensor(data.images(rows, noise))
+    if labels is None:
+        return Batch(images, data, rows)
+    known = labels.sample_labelled(batch_size, _source(seed, step, 0, LABELLED))
+    labelled = None
+    if known is not None:
+        source = _source(seed, step, 1 + shard[0], LABELLED)
+        known = known[part]
+        shown = to_tensor(data.images(known, source))
+        labelled = Batch(shown, data, known, u=torch.from_numpy(labels.of(known)))
+    return Batch(images, data, rows, u=torch.from_numpy(labels.of(rows)), labelled=labelled)
 
 
 def to_tensor(images: Array) -> torch.Tensor:
@@ -76,5 +117,5 @@ def to_tensor(images: Array) -> torch.Tensor:
     return tensor.permute(0, 3, 1, 2) if tensor.ndim == 4 else tensor
 
 
-def _source(seed: int, step: int, stream: int) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(key=seed, counter=[0, stream, step, 0]))
+def _source(seed: int, step: int, stream: int, purpose: int = 0) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(key=seed, counter=[0, stream, step, purpose]))

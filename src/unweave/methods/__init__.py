@@ -1,14 +1,20 @@
 """Methods: networks + objective = something trainable. Composition lives here."""
 
+from unweave.methods.composition import Composition
+from unweave.methods.label_distribution import LabelDistribution
+from unweave.methods.priors import PRIORS
 from unweave.methods.registry import METHODS, build, create, hyperparameters, names
 from unweave.methods.spec import MethodSpec
-from unweave.methods.terms import TERMS, Pass, Player, Term, Terms, create_term, register_term
-from unweave.methods.vae import VAE, Posterior
+from unweave.methods.terms import TERMS, Pass, Player, Posterior, Term, Terms, create_term, register_term
+from unweave.methods.vae import VAE
 
 __all__ = [
     "METHODS",
+    "PRIORS",
     "TERMS",
     "VAE",
+    "Composition",
+    "LabelDistribution",
     "MethodSpec",
     "Pass",
     "Player",

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, is_dataclass, replace
 from typing import Any
 
+import numpy.typing as npt
 from torch import nn
 
 from unweave.data import Dataset
+from unweave.data.labels import Labels, labels_from_spec, labels_of
 from unweave.errors import ArgumentError, unknown_name
 from unweave.methods.annealed_vae import annealed_vae
 from unweave.methods.beta_tcvae import beta_tcvae
 from unweave.methods.beta_vae import beta_vae
 from unweave.methods.checks import check_correlation, check_count
+from unweave.methods.composition import Composition
 from unweave.methods.dip_vae import dip_vae_i, dip_vae_ii
 from unweave.methods.factor_vae import factor_vae
+from unweave.methods.full_vae import full_vae
+from unweave.methods.idvae import idvae, ss_idvae
+from unweave.methods.ivae import ivae, ss_ivae
 from unweave.methods.kl import KL
 from unweave.methods.likelihoods import create_likelihood
+from unweave.methods.priors import create_prior, layout_of
 from unweave.methods.spec import MethodSpec
 from unweave.methods.terms import TERMS, Term, create_term
 from unweave.methods.vae import VAE, vae
 from unweave.networks import create_networks
 
-METHODS: dict[str, Callable[..., list[Term]]] = {
+LabelChoice = Labels | Mapping[str, Any] | str | Sequence[str] | npt.ArrayLike
+
+METHODS: dict[str, Callable[..., list[Term] | Composition]] = {
     "vae": vae,
     "beta_vae": beta_vae,
     "annealed_vae": annealed_vae,
@@ -32,6 +41,11 @@ METHODS: dict[str, Callable[..., list[Term]]] = {
     "beta_tcvae": beta_tcvae,
     "dip_vae_i": dip_vae_i,
     "dip_vae_ii": dip_vae_ii,
+    "full_vae": full_vae,
+    "ivae": ivae,
+    "idvae": idvae,
+    "ss_ivae": ss_ivae,
+    "ss_idvae": ss_idvae,
 }
 
 
@@ -56,6 +70,8 @@ def create(
     correlation: float = 0.0,
     capacity: Mapping[str, float] | None = None,
     extra_terms: Sequence[Term | Mapping[str, Any]] = (),
+    prior: str | Mapping[str, Any] | None = None,
+    labels: LabelChoice | None = None,
     encoder: nn.Module | None = None,
     decoder: nn.Module | None = None,
     seed: int | None = None,
@@ -79,11 +95,28 @@ def create(
         replaces the method's KL term by a capacity schedule: {"c_max": 25, "gamma": 1000, "steps": 100000}.
     extra_terms
         further terms: objects, or mappings {"name": "dip_ii", "lambda_od": 5, …} of registered ones.
+    prior
+        p(z|u) in place of N(0, I): "conditional" (iVAE's) or "label_vae" (IDVAE's), or a mapping with its
+        parameters, {"name": "label_vae", "label_variance": 0.01}. The encoder then takes labels as well.
+    labels
+        what a method that learns from labels gets: names of factors; or the user's own array by row, NaN where
+        unknown; or a mapping of the arguments of :func:`unweave.data.labels.labels_of`, {"names": ["shape"],
+        "encoding": "one_hot", "labelled": 0.1}. None: all factors, scaled to [0, 1].
     encoder, decoder
-        the user's own modules: images -> (mean, log_variance), and z -> output shaped as the images.
+        the user's own modules: images -> (mean, log_variance), and z -> output shaped as the images. With a prior
+        given labels, the encoder is called as encoder(images, u).
     seed
         of the initial weights. None: ``train`` draws them from its own seed.
     """
+    given_prior = {"name": prior} if isinstance(prior, str) else None if prior is None else dict(prior)
+    further = [
+        create_term(**_describe_term(term)) if isinstance(term, Mapping) else term for term in extra_terms
+    ]
+    need = _compose(name, hyperparameters, given_prior).extended(further).label_need
+    if need == "none" and labels is not None:
+        told = "does not learn from labels; full_vae, ivae, idvae and any method with a prior=… do"
+        raise ArgumentError("labels", _shown(labels), f"{name} {told}")
+    chosen = None if need == "none" else _choose_labels(data, labels)
     spec = MethodSpec(
         name=name,
         hyperparameters=dict(hyperparameters),
@@ -95,9 +128,13 @@ def create(
         extra_terms=[_describe_term(term) for term in extra_terms],
         image_shape=list(data.image_shape),
         dataset_size=len(data) if data.finite else None,
+        prior=given_prior,
+        labels=None if chosen is None else chosen.spec,
     )
     own_terms = [term for term in extra_terms if not isinstance(term, Mapping)]
     method = build(spec, encoder=encoder, decoder=decoder, terms=own_terms)
+    if chosen is not None:
+        method.take_labels(chosen)
     if seed is not None:
         method.initialise(seed)
         method.fresh = False
@@ -114,38 +151,80 @@ def build(
     """Put a method together from its spec; ``terms`` are ready-made objects for the spec's extra terms."""
     check_count("latent_size", spec.latent_size)
     check_correlation(spec.correlation)
-    method_terms = _method_terms(spec.name, spec.hyperparameters)
-    if spec.capacity is not None:
-        capacity = create_term("kl_capacity", **spec.capacity)
-        method_terms = [capacity if isinstance(term, KL) else term for term in method_terms]
     ready = {_describe_term(term)["name"]: term for term in terms}
     extra = [ready.get(entry["name"]) or create_term(**entry) for entry in spec.extra_terms]
+    parts = _compose(spec.name, spec.hyperparameters, spec.prior)
+    if spec.capacity is not None:
+        capacity = create_term("kl_capacity", **spec.capacity)
+        parts = replace(parts, terms=[capacity if isinstance(term, KL) else term for term in parts.terms])
+    parts = parts.extended(extra)
+    _check_labels(spec, parts)
     likelihood = create_likelihood(spec.reconstruction)
     shape = tuple(spec.image_shape)
-    networks = create_networks(spec.architecture, shape, spec.latent_size, encoder, decoder)
+    conditioning = 0 if parts.prior is None else layout_of(spec).width
+    networks = create_networks(spec.architecture, shape, spec.latent_size, encoder, decoder, conditioning)
     given = (encoder, decoder)
     return VAE(
         *networks,
         likelihood,
-        [*method_terms, *extra],
+        parts,
         spec=spec,
         own_networks=[made for made, mine in zip(networks, given, strict=True) if mine is None],
     )
 
 
-def _find(name: str) -> Callable[..., list[Term]]:
+def _find(name: str) -> Callable[..., list[Term] | Composition]:
     if name not in METHODS:
         raise unknown_name("method", name, METHODS)
     return METHODS[name]
 
 
-def _method_terms(name: str, given: Mapping[str, Any]) -> list[Term]:
+def _compose(name: str, given: Mapping[str, Any], prior: Mapping[str, Any] | None) -> Composition:
+    """The method's own parts, with the prior that it was handed."""
     method = _find(name)
     known = hyperparameters(name)
     for key in given:
         if key not in known:
             raise unknown_name(f"hyperparameter of {name}", key, known)
-    return method(**given)
+    made = method(**given)
+    parts = made if isinstance(made, Composition) else Composition(made)
+    if prior is None:
+        return parts
+    if parts.prior is not None:
+        raise ArgumentError("prior", dict(prior), f"{name} has a prior of its own")
+    return replace(parts, prior=create_prior(prior))
+
+
+def _choose_labels(data: Dataset, labels: LabelChoice | None) -> Labels:
+    if isinstance(labels, Labels):
+        return labels_from_spec(labels.spec, data, labels.array)
+    if isinstance(labels, Mapping):
+        known = [name for name in inspect.signature(labels_of).parameters if name != "data"]
+        for key in labels:
+            if key not in known:
+                raise unknown_name("labels", str(key), known)
+        return labels_of(data, **labels)
+    named = labels is None or isinstance(labels, str)
+    if named or (isinstance(labels, list | tuple) and all(isinstance(name, str) for name in labels)):
+        return labels_of(data, labels)
+    return labels_of(data, array=labels)  # type: ignore[arg-type]
+
+
+def _check_labels(spec: MethodSpec, parts: Composition) -> None:
+    """Refuse missing labels where the method cannot do without, and parts that do not go together."""
+    if parts.prior is not None and any(getattr(term, "needs_labels", False) for term in parts.terms):
+        raise ArgumentError(
+            "label_match", spec.name, "codes are matched to labels: the encoder must not see them"
+        )
+    if parts.label_need == "all" and (spec.labels or {}).get("partial"):
+        hint = f"; ss_{spec.name} learns from those of some" if f"ss_{spec.name}" in METHODS else ""
+        raise ArgumentError(
+            "labels", "some rows have none", f"{spec.name} needs the labels of every row{hint}"
+        )
+
+
+def _shown(labels: LabelChoice) -> object:
+    return labels if isinstance(labels, str | list | tuple) else type(labels).__name__
 
 
 def _describe_term(term: Term | Mapping[str, Any]) -> dict[str, Any]:

@@ -6,13 +6,33 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from unweave.errors import unknown_name
-from unweave.objectives import correlation_constant, kl_to_standard_normal
+from unweave.methods.label_distribution import LabelDistribution
+from unweave.objectives import correlation_constant, kl_between, kl_to_standard_normal
+
+
+class Posterior(NamedTuple):
+    """q(z|x) of n images, or p(z|u) of their labels: mean and log-variance, (n, D) each."""
+
+    mean: Tensor
+    log_variance: Tensor
+
+
+@dataclass
+class Labelled:
+    """Labelled images of a step: their labels u (n, d), NaN where unknown, and what the networks made of them.
+
+    ``mean`` (n, D) are the mean codes, of an encoder that takes no labels; ``prediction`` is q(u|x).
+    """
+
+    u: Tensor
+    mean: Tensor | None = None
+    prediction: LabelDistribution | None = None
 
 
 @dataclass
@@ -27,6 +47,12 @@ class Pass:
         s of the posterior's noise covariance (1-s) I + s 11^T.
     dataset_size
         N, or None for an endless data set.
+    u
+        (n, d): the labels of the images; those that are ``missing`` (n, K) are draws from q(u|x), the ``prediction``.
+    prior
+        p(z|u) of each image; None: N(0, I).
+    labelled
+        images with labels: these ones, or others if some of these have none.
     """
 
     images: Tensor
@@ -38,12 +64,19 @@ class Pass:
     correlation: float
     dataset_size: int | None
     generator: torch.Generator | None
+    u: Tensor | None = None
+    missing: Tensor | None = None
+    prediction: LabelDistribution | None = None
+    prior: Posterior | None = None
+    labelled: Labelled | None = None
 
     @cached_property
     def kl(self) -> Tensor:
-        """Batch mean of KL(q(z|x) || N(0, I)), in nats, exact for the correlated posterior too."""
+        """Batch mean of KL(q(z|x) || p(z)), or of KL(q(z|x,u) || p(z|u)), in nats; exact for correlated noise too."""
         constant = correlation_constant(self.correlation, self.mean.shape[1])
-        return kl_to_standard_normal(self.mean, self.log_variance).sum(1).mean() + constant
+        if self.prior is None:
+            return kl_to_standard_normal(self.mean, self.log_variance).sum(1).mean() + constant
+        return kl_between(self.mean, self.log_variance, *self.prior).sum(1).mean() + constant
 
 
 @dataclass

@@ -24,7 +24,7 @@ from scipy.stats import gmean
 
 from unweave.errors import ArgumentError
 from unweave.metrics.boosting_leaves import add_trees, binary_residual, multinomial_residual, set_leaves
-from unweave.metrics.boosting_tree import grow_tree, longest_ties
+from unweave.metrics.boosting_tree import count_ties, grow_tree, longest_ties
 
 Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -34,6 +34,7 @@ Order = npt.NDArray[np.uint32]
 ROUNDS = 100
 LEARNING_RATE = 0.1
 DEPTH = 3
+RARE_TIES = 0.01  # of the points; two numbers that are equal in single precision by chance are not worth sorting for
 
 
 @dataclass(frozen=True)
@@ -78,14 +79,16 @@ def boost_factors(
     random = np.random.RandomState(seed)  # the stream that scikit-learn draws from
     values = single_precision(codes)
     order = np.argsort(values, axis=1, kind="stable").astype(np.uint32)
+    point = np.unique(values, axis=1, return_inverse=True)[1].ravel()
     jobs = []
     for column in factors.T:
         classes, labels = np.unique(column, return_inverse=True)
         trees = len(classes) if len(classes) > 2 else len(classes) - 1
-        jobs.append((values, order, classes, labels, random.randint(0, 2**31 - 1, size=(rounds, trees))))
+        seeds = random.randint(0, 2**31 - 1, size=(rounds, trees))
+        jobs.append((values, order, point * len(classes) + labels, classes, labels, seeds))
     with ThreadPoolExecutor(min(len(jobs), _processors())) as pool:
         # Long jobs first: the last one to start should be a short one.
-        longest = sorted(range(len(jobs)), key=lambda j: -jobs[j][4].size)
+        longest = sorted(range(len(jobs)), key=lambda j: -jobs[j][-1].size)
         futures = {j: pool.submit(_boost, *jobs[j]) for j in longest}
         return [futures[j].result() for j in range(len(jobs))]
 
@@ -104,8 +107,14 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _boost(values: Values, order: Order, classes: Labels, labels: Labels, seeds: Labels) -> BoostedTrees:
-    """Fit one factor. ``values`` (D, n), ``order`` (D, n) the argsort of its rows, ``seeds`` (rounds, trees)."""
+def _boost(
+    values: Values, order: Order, point: Labels, classes: Labels, labels: Labels, seeds: Labels
+) -> BoostedTrees:
+    """Fit one factor.
+
+    ``values`` (D, n), ``order`` (D, n) the argsort of its rows, ``point`` (n,) equal for equal codes and labels,
+    ``seeds`` (rounds, trees).
+    """
     (rounds, trees), (latents, n) = seeds.shape, values.shape
     shape = (rounds, trees, 2 ** (DEPTH + 1) - 1)
     feature, threshold, value = np.full(shape, -1, dtype=np.int32), np.zeros(shape), np.zeros(shape)
@@ -119,6 +128,7 @@ def _boost(values: Values, order: Order, classes: Labels, labels: Labels, seeds:
     is_member = (labels == (np.arange(trees)[:, None] if trees > 1 else 1)).astype(np.uint8).reshape(trees, n)
     scale = (trees - 1) / trees if trees > 1 else 1.0
     ties = longest_ties(values, order)
+    is_tied = (count_ties(values, order, point) > RARE_TIES * n).astype(np.uint8)
     lower = np.empty((DEPTH - 1, latents, n), dtype=np.uint32)
     samples, leaf, is_left = np.empty(n, np.uint32), np.empty(n, np.uint8), np.empty(n, np.uint8)
     for t in range(rounds):
@@ -128,7 +138,7 @@ def _boost(values: Values, order: Order, classes: Labels, labels: Labels, seeds:
             binary_residual(total, labels, residual)
         for k in range(trees):
             tree = feature[t, k], threshold[t, k], importances
-            grow_tree(values, ties, order, lower, residual[k], seeds[t, k], samples, leaf, is_left, *tree)
+            grow_tree(values, ties, is_tied, order, lower, residual[k], seeds[t, k], samples, leaf, is_left, *tree)
             set_leaves(residual[k], is_member[k], scale, leaf, LEARNING_RATE, value[t, k], total[k])
     summed = importances.sum()
     if summed > 0:

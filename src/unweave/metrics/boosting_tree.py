@@ -27,6 +27,7 @@ SLACK = 1e-11  # far more than the rounding error of the screening
 def grow_tree(
     values: Values,
     longest_tie: Labels,
+    is_tied: Flags,
     order: Order,
     lower: Order,
     y: Array,
@@ -46,6 +47,7 @@ def grow_tree(
     latents, n = values.shape
     state = np.array([seed])
     expected, weight = np.empty(n), np.empty(n)
+    keys = np.empty(n, np.float32)
     features = np.arange(latents)  # their random order carries over from node to node
     constants = np.empty(latents, np.int64)
     start, end, known = np.zeros(15, np.int64), np.zeros(15, np.int64), np.zeros(15, np.int64)
@@ -74,12 +76,10 @@ def grow_tree(
                 for p in range(count - 1):
                     expected[p] = (p + 1) * (summed / count)
                     weight[p] = 1.0 / (p + 1) + 1.0 / (count - 1 - p)
-                best, middle, last, varying = _best_split(
-                    values, longest_tie, rows, a, b, y, summed, expected, weight, state, features, constants,
-                    known[node],
+                best, middle, varying = _best_split(
+                    values, longest_tie, is_tied, rows, a, b, y, summed, expected, weight, state, features,
+                    constants, known[node], samples, keys,
                 )  # fmt: skip
-                if last >= 0:
-                    samples[a:b] = rows[last, a:b]
         if best >= 0:
             before, after = rows[best, middle - 1], rows[best, middle]
             cut = values[best, before] / 2.0 + values[best, after] / 2.0
@@ -118,9 +118,21 @@ def longest_ties(values: Values, order: Order) -> Labels:
 
 
 @compiled
+def count_ties(values: Values, order: Order, point: Labels) -> Labels:
+    """How often neighbours in a code's order have one value but are different points; (D,). ``point`` is (n,)."""
+    ties = np.zeros(len(values), np.int64)
+    for f in range(len(values)):
+        for p in range(1, values.shape[1]):
+            i, j = order[f, p - 1], order[f, p]
+            ties[f] += values[f, i] == values[f, j] and point[i] != point[j]
+    return ties
+
+
+@compiled
 def _best_split(
     values: Values,
     longest_tie: Labels,
+    is_tied: Flags,
     rows: Order,
     a: int,
     b: int,
@@ -132,11 +144,14 @@ def _best_split(
     features: Labels,
     constants: Labels,
     known: int,
-) -> tuple[int, int, int, int]:
+    samples: Order,
+    keys: Values,
+) -> tuple[int, int, int]:
     """The split of samples a .. b that lowers the squared error most: the first best in the order of the draw.
 
-    Returns its feature (-1 if there is none), its position, the feature that was looked at last and how many
-    features are constant here. The first ``known`` of ``features`` were constant above.
+    Returns its feature (-1 if there is none), its position and how many features are constant here. The first
+    ``known`` of ``features`` were constant above. ``samples`` are left in the order of the feature drawn last, equal
+    values in the order that the sort makes of the one before.
     """
     best, middle, last = -1, b, -1
     highest = -np.inf
@@ -150,7 +165,14 @@ def _best_split(
         j += found
         f = features[j]
         row, x = rows[f], values[f]
-        last = f
+        if is_tied[f]:
+            if last >= 0:
+                samples[a:b] = rows[last, a:b]
+            for p in range(a, b):
+                keys[p] = x[samples[p]]
+            _sort(keys, samples, a, b)
+            row = samples
+        last = -1 if is_tied[f] else f
         if x[row[b - 1]] <= x[row[a]] + CLOSE:
             features[j], features[constant] = features[constant], features[j]
             found += 1
@@ -159,13 +181,15 @@ def _best_split(
         remaining -= 1
         features[remaining], features[j] = features[j], features[remaining]
         position, highest_here = _scan(
-            rows[f, a:b], values[f], y, summed, expected, weight, longest_tie[f], highest
+            row[a:b], x, y, summed, expected, weight, longest_tie[f], highest
         )
         if position > 0:
             highest, best, middle = highest_here, f, a + position
     features[:known] = constants[:known]
     constants[known:constant] = features[known:constant]
-    return best, middle, last, constant
+    if last >= 0:
+        samples[a:b] = rows[last, a:b]
+    return best, middle, constant
 
 
 @compiled
@@ -217,6 +241,42 @@ def _scan(
         if exact > highest:
             highest, best = exact, p + 1
     return best, highest
+
+
+@compiled
+def _sort(keys: Values, samples: Order, a: int, b: int) -> None:
+    """Sort keys and samples from a to b by key, in place, equal keys in the order in which scikit-learn leaves them.
+
+    Quicksort in three parts around the median of the first, middle and last key, insertion sort for 15 or fewer.
+    (Many poor divisions in a row would make scikit-learn go on with a heap. Equal keys are no reason for them.)
+    """
+    while b - a > 15:
+        first, second, third = keys[a], keys[a + (b - a) // 2], keys[b - 1]
+        pivot = max(min(first, second), min(max(first, second), third))
+        low, high, i = a, b, a
+        while i < high:
+            key = keys[i]
+            if key == pivot:
+                i += 1
+                continue
+            if key < pivot:
+                j = low
+                low += 1
+            else:
+                high -= 1
+                j = high
+            keys[i], keys[j] = keys[j], key
+            samples[i], samples[j] = samples[j], samples[i]
+            i += key < pivot
+        _sort(keys, samples, a, low)
+        a = high
+    for i in range(a + 1, b):
+        key, sample = keys[i], samples[i]
+        j = i
+        while j > a and keys[j - 1] > key:
+            keys[j], samples[j] = keys[j - 1], samples[j - 1]
+            j -= 1
+        keys[j], samples[j] = key, sample
 
 
 @compiled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -54,6 +54,8 @@ def evaluate(
     num_train: int = 10_000,
     num_test: int = 5_000,
     params: Mapping[str, Mapping[str, Any]] | None = None,
+    codes: Literal["mean", "sampled"] = "mean",
+    on_score: Callable[[str, Score], None] | None = None,
 ) -> dict[str, Score]:
     """Score a representation on a data set with many metrics.
 
@@ -69,6 +71,10 @@ def evaluate(
         points for metrics that learn from codes, and for their judgement.
     params
         parameters of single metrics: {"dci": {"learner": "forest"}}.
+    codes
+        of a VAE, score the mean of q(z|x) (as the papers do) or one draw from it per image.
+    on_score
+        called with each name and score as soon as it is there.
 
     Each metric draws from a random source of its own, made from ``seed`` and its name: a score does not
     depend on which others are computed. The same points serve all metrics on codes and factors.
@@ -82,42 +88,84 @@ def evaluate(
             raise unknown_name("params", name, chosen)
         settings[name] |= own
     for name in chosen:
-        if name == UNSUPERVISED:
-            for key in settings[name]:
-                if key != "num_images":
-                    raise unknown_name(f"parameter of {name}", key, ["num_images"])
-        else:
-            check_params("gaussian_total_correlation" if name == SAMPLED else name, settings[name])
+        check_settings(name, settings[name])
     for name, value in (("num_train", num_train), ("num_test", num_test)):
         if not isinstance(value, int) or value < 2:
             raise ArgumentError(name, value, "needs a whole number >= 2")
+    if codes not in ("mean", "sampled"):
+        raise unknown_name("codes", codes, ("mean", "sampled"))
     table = RepresentationTable(representation, dataset)
+    if codes == "sampled" and table.method is None:
+        raise ArgumentError(
+            "codes", codes, "needs a VAE: another representation has no posterior to draw from"
+        )
     try:
-        return _Evaluation(table, seed, num_train, num_test).run(chosen, settings)
+        evaluation = _Evaluation(table, seed, num_train, num_test, codes == "sampled")
+        return {name: evaluation.score(name, settings[name], on_score) for name in chosen}
     finally:
         table.flush()
+
+
+def check_settings(name: str, params: Mapping[str, Any]) -> None:
+    """Refuse a metric that is not known, and parameters that it does not have."""
+    if name == UNSUPERVISED:
+        for key in params:
+            if key != "num_images":
+                raise unknown_name(f"parameter of {name}", key, ["num_images"])
+    else:
+        check_params("gaussian_total_correlation" if name == SAMPLED else name, dict(params))
+
+
+def applies(name: str, data: Dataset, is_vae: bool) -> bool:
+    """Whether a metric makes sense for a data set and a kind of representation."""
+    has_factors = bool(data.space) and data.space.discrete and data.finite
+    if name == "attribute_classification":
+        return has_factors and set(data.space.sizes) == {2}
+    if name in (UNSUPERVISED, SAMPLED) or METRICS[name].kind == "posterior":
+        return is_vae
+    return has_factors or not _needs_factors(name)
 
 
 class DatasetInterventions:
     """The codes of a data set's images as a representation that can be asked for chosen factors."""
 
-    def __init__(self, table: RepresentationTable) -> None:
-        self.table = table
+    def __init__(self, table: RepresentationTable, sampled: bool = False) -> None:
+        self.table, self.sampled = table, sampled
         self.space: FactorSpace = table.data.space
 
     def codes(self, factors: FactorArray, rng: Rng) -> Codes:
         """The codes (n, D) of images of the factors (n, K)."""
-        return self.table.codes(self.table.data.rows(factors, rng), rng).astype(np.float64)
+        posterior = self.table.posterior(self.table.data.rows(factors, rng), rng)
+        return draw_codes(posterior, self.table, rng) if self.sampled else posterior[:, 0].astype(np.float64)
+
+
+def draw_codes(posterior: np.ndarray[Any, Any], table: RepresentationTable, rng: Rng) -> Codes:
+    """One draw of z (n, D) from each posterior (n, 2, D), with the correlated noise of its method if it has any."""
+    n, _, size = posterior.shape
+    correlation = table.method.spec.correlation if table.method is not None else 0.0
+    noise = rng.standard_normal((n, size))
+    if correlation:
+        shared = rng.standard_normal((n, 1))
+        noise = np.sqrt(1 - correlation) * noise + np.sqrt(correlation) * shared
+    z: Codes = posterior[:, 0] + np.exp(0.5 * posterior[:, 1].astype(np.float64)) * noise
+    return z
 
 
 class _Evaluation:
-    def __init__(self, table: RepresentationTable, seed: int, num_train: int, num_test: int) -> None:
-        self.table, self.seed = table, seed
+    def __init__(
+        self, table: RepresentationTable, seed: int, num_train: int, num_test: int, sampled: bool
+    ) -> None:
+        self.table, self.seed, self.sampled = table, seed, sampled
         self.sizes = {"train": num_train, "test": num_test}
         self._drawn: dict[str, tuple[Sample, np.ndarray[Any, Any]]] = {}
 
-    def run(self, chosen: Sequence[str], settings: Mapping[str, dict[str, Any]]) -> dict[str, Score]:
-        return {name: self._score(name, settings[name]) for name in chosen}
+    def score(
+        self, name: str, params: dict[str, Any], on_score: Callable[[str, Score], None] | None
+    ) -> Score:
+        found = self._score(name, params)
+        if on_score is not None:
+            on_score(name, found)
+        return found
 
     def _score(self, name: str, params: dict[str, Any]) -> Score:
         if name == UNSUPERVISED:
@@ -146,25 +194,20 @@ class _Evaluation:
             posterior = self.table.posterior(which, rng)
             labelled = data.finite and data.space and data.space.discrete
             factors = data.factors(which) if labelled else np.zeros((n, 1), int)
-            self._drawn[part] = (check_sample(posterior[:, 0], factors, part), posterior)
+            codes = draw_codes(posterior, self.table, rng) if self.sampled else posterior[:, 0]
+            self._drawn[part] = (check_sample(codes, factors, part), posterior)
         return self._drawn[part]
 
     def _sampled(self) -> Sample:
         """One draw of z from each posterior, as in training."""
         sample, posterior = self._points("train")
-        correlation = self.table.method.spec.correlation if self.table.method is not None else 0.0
-        rng = self._source("sampled")
-        noise = rng.standard_normal(sample.codes.shape)
-        if correlation:
-            shared = rng.standard_normal((len(noise), 1))
-            noise = np.sqrt(1 - correlation) * noise + np.sqrt(correlation) * shared
-        z = posterior[:, 0] + np.exp(0.5 * posterior[:, 1].astype(np.float64)) * noise
+        z = draw_codes(posterior, self.table, self._source("sampled"))
         return Sample(z, sample.factors)
 
     def _interventions(self) -> Any:
         index = self.table.data.index
         if isinstance(index, Grid) or (isinstance(index, Table) and index.complete):
-            return DatasetInterventions(self.table)
+            return DatasetInterventions(self.table, self.sampled)
         return TableInterventions(self._points("train")[0])
 
     def _source(self, purpose: str) -> np.random.Generator:
@@ -180,13 +223,13 @@ def _chosen(metrics: str | Sequence[str], data: Dataset, representation: Represe
     if isinstance(metrics, str) and metrics in ("paper", "all"):
         wanted = list(PAPER) if metrics == "paper" else [n for n, m in METRICS.items() if m.kind != "models"]
         wanted += for_vaes
-        return [name for name in wanted if _applies(name, has_factors, is_vae, data)]
+        return [name for name in wanted if applies(name, data, is_vae)]
     named = [metrics] if isinstance(metrics, str) else list(metrics)
     known = [name for name in METRICS if METRICS[name].kind != "models"] + for_vaes
     for name in named:
         if name not in known:
             raise unknown_name("metrics", name, [*known, "paper", "all"])
-        if not _applies(name, has_factors, is_vae, data):
+        if not applies(name, data, is_vae):
             told = "needs a VAE" if has_factors or not _needs_factors(name) else "needs discrete factors"
             raise ArgumentError("metrics", name, f"{told}; this is {data.name} with {representation!r:.60}")
     return list(dict.fromkeys(named))
@@ -201,11 +244,3 @@ def _needs_factors(name: str) -> bool:
         "code_mutual_information",
     )
     return name not in without and METRICS[name].kind != "posterior"
-
-
-def _applies(name: str, has_factors: bool, is_vae: bool, data: Dataset) -> bool:
-    if name == "attribute_classification":
-        return has_factors and set(data.space.sizes) == {2}
-    if name in (UNSUPERVISED, SAMPLED) or METRICS[name].kind == "posterior":
-        return is_vae
-    return has_factors or not _needs_factors(name)

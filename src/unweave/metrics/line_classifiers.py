@@ -24,6 +24,14 @@ def squared_hinge_lines(x: Array, labels: Labels, classes: int, penalty: float) 
     gradient and its Hessian in O(log n). Newton's method ends when a full step leaves that range as it was: the
     loss is quadratic there, and the point is its exact minimum.
     """
+    return _solve_all(*groups(x, labels, classes, penalty))
+
+
+def groups(
+    x: Array, labels: Labels, classes: int, penalty: float
+) -> tuple[Array, Array, Labels, Labels, float, Array, float]:
+    """The machines' common input: points minus their mean, in order and by class (class k from starts[k] to
+    starts[k + 1]), the classes that need a line, the mean, the weight of each class and that of the rest."""
     counts = np.bincount(labels, minlength=classes)
     weights = penalty * len(x) / (classes * counts)
     centre = float(x.mean())
@@ -31,8 +39,8 @@ def squared_hinge_lines(x: Array, labels: Labels, classes: int, penalty: float) 
     starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
     grouped = shifted[np.argsort(labels, kind="stable")]
     if classes == 2:
-        return _solve_all(shifted, grouped, starts, np.array([1]), centre, weights, float(weights[0]))
-    return _solve_all(shifted, grouped, starts, np.arange(classes), centre, weights, penalty)
+        return shifted, grouped, starts, np.array([1]), centre, weights, float(weights[0])
+    return shifted, grouped, starts, np.arange(classes), centre, weights, penalty
 
 
 @compiled
@@ -68,11 +76,11 @@ def _solve_all(
 ) -> Array:
     """One line for each class in ``wanted``; ``grouped`` is x by class, class k from starts[k] to starts[k + 1]."""
     lines = np.empty((len(wanted), 2))
-    everything = _prefix_sums(x)
+    everything = prefix_sums(x)
     for row in range(len(wanted)):
         k = wanted[row]
         inside = grouped[starts[k] : starts[k + 1]]
-        lines[row] = _solve(x, everything, inside, _prefix_sums(inside), centre, weights[k], rest)
+        lines[row] = _solve(x, everything, inside, prefix_sums(inside), centre, weights[k], rest)
     return lines
 
 
@@ -82,7 +90,7 @@ def _solve(
 ) -> Array:
     """Newton's method for w and b' in w (x - m) + b', which keeps the sums small; the penalty is on b = b' - w m."""
     line, trial = np.zeros(2), np.zeros(2)
-    kept, rest = _active(x, x_sums, inside, inside_sums, line)
+    kept, rest = active_sums(x, x_sums, inside, inside_sums, line)
     loss = _loss(line, kept, rest, m, c_in, c_out)
     for _ in range(200):
         h11 = 1.0 + m * m + 2.0 * (c_in * kept[2] + c_out * rest[2])
@@ -96,7 +104,7 @@ def _solve(
         length = 1.0
         while True:
             trial[0], trial[1] = line[0] + length * step1, line[1] + length * step2
-            new_kept, new_rest = _active(x, x_sums, inside, inside_sums, trial)
+            new_kept, new_rest = active_sums(x, x_sums, inside, inside_sums, trial)
             new_loss = _loss(trial, new_kept, new_rest, m, c_in, c_out)
             if new_loss < loss or length < 1e-6:
                 break
@@ -112,7 +120,7 @@ def _solve(
 
 
 @compiled
-def _active(x: Array, x_sums: Array, inside: Array, inside_sums: Array, line: Array) -> tuple[Sums, Sums]:
+def active_sums(x: Array, x_sums: Array, inside: Array, inside_sums: Array, line: Array) -> tuple[Sums, Sums]:
     """Sums of 1, x, x^2 over the points with a loss: of the class (w x + b < 1), of the rest (w x + b > -1)."""
     w, b = line[0], line[1]
     if w == 0.0:
@@ -154,7 +162,7 @@ def _below(x: Array, value: float) -> int:
 
 
 @compiled
-def _prefix_sums(x: Array) -> Array:
+def prefix_sums(x: Array) -> Array:
     """Row i: the sums of x and x^2 over the first i points."""
     sums = np.zeros((len(x) + 1, 2))
     for i in range(len(x)):

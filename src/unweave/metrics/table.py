@@ -30,7 +30,7 @@ Representation = Run | VAE | Encoder
 # A code must not depend on the images that were encoded with it, down to the last bit, for scores not to depend
 # on which metric ran before. Matrix products may round differently for another number of rows, so all batches have
 # one size: the last is filled up.
-CPU_BATCH, GPU_BATCH = 256, 4096
+CPU_BATCH, GPU_BATCH = 64, 4096
 
 
 class RepresentationTable:
@@ -96,11 +96,11 @@ class RepresentationTable:
         if self.data.stochastic or not self.data.finite:
             return None
         shape = (len(self.data), self.parts, self.size)
-        draw = _Shown(self._encode_rows, self.data.name, 16 * self.batch_size)
+        draw = _Shown(self._encode_rows, self.data.name, 64 * self.batch_size)
         if folder is None or self.method is None:
             return _MemoryTable(shape, draw)
         place = folder / "codes" / f"{self.data.name}-{_fingerprint(self.method)}"
-        return LazyArray(place, shape, draw, version=1, dtype=np.float32, block=256 * self.batch_size)
+        return LazyArray(place, shape, draw, version=1, dtype=np.float32, block=1024 * self.batch_size)
 
 
 class _MemoryTable:

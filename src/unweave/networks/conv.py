@@ -19,8 +19,8 @@ class ConvEncoder(nn.Module):
     """Four convolutions (32, 32, 64, 64) of stride 2, a fully connected layer of 256, two heads; ReLU.
 
     Kernels are 4x4; ``variant`` "dlib" has 2x2 in the third and fourth. ``conditioning`` values u join the
-    256 features (IDVAE). Images of 28 pixels are padded to 32; those of 128 have one
-    more 4x4 convolution (64).
+    256 features (Mita et al., table 2; in their code, the input of that layer). Images of 28 pixels are padded
+    to 32; those of 128 have one more 4x4 convolution (64).
     """
 
     def __init__(
@@ -45,11 +45,16 @@ class ConvEncoder(nn.Module):
 
     def forward(self, x: Tensor, u: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Images (n, C, H, W) to mean and log-variance, (n, latent_size) each."""
+        mean, log_variance = self.heads(self.extract(x), u)
+        return mean, log_variance
+
+    def extract(self, x: Tensor) -> Tensor:
+        """The 256 features (n, 256) that the heads read next to u."""
         if self.margin:
             x = F.pad(x, (self.margin,) * 4)
         # flatten keeps (C, H, W) order whatever the memory format is, so that weights fit both paths.
-        mean, log_variance = self.heads(self.features(self.convolutions(x).flatten(1)), u)
-        return mean, log_variance
+        features: Tensor = self.features(self.convolutions(x).flatten(1))
+        return features
 
 
 class ConvDecoder(nn.Module):

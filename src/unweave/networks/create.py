@@ -14,10 +14,14 @@ from unweave.networks.mlp import MLPDecoder, MLPEncoder
 from unweave.networks.shapes import CONV_CHANNELS, check_latent_size, number_of_values, tensor_shape
 
 Shape = tuple[int, ...]
-ENCODERS: dict[str, Callable[[Shape, int], nn.Module]] = {
+ENCODERS: dict[str, Callable[[Shape, int, int], nn.Module]] = {
     "conv": ConvEncoder,
-    "conv_dlib": lambda image_shape, latent_size: ConvEncoder(image_shape, latent_size, variant="dlib"),
-    "mlp": MLPEncoder,
+    "conv_dlib": lambda image_shape, latent_size, conditioning: ConvEncoder(
+        image_shape, latent_size, conditioning, variant="dlib"
+    ),
+    "mlp": lambda image_shape, latent_size, conditioning: MLPEncoder(
+        image_shape, latent_size, conditioning=conditioning
+    ),
 }
 DECODERS: dict[str, Callable[[int, Shape], nn.Module]] = {
     "conv": ConvDecoder,
@@ -33,6 +37,7 @@ def create_networks(
     latent_size: int,
     encoder: nn.Module | None = None,
     decoder: nn.Module | None = None,
+    conditioning: int = 0,
 ) -> tuple[nn.Module, nn.Module]:
     """Encoder and decoder for images of ``image_shape``, (H, W, C) as stored.
 
@@ -40,7 +45,8 @@ def create_networks(
     for (H, W, C) with 1 to 4 channels, otherwise "mlp"), or "custom": the given ``encoder`` and ``decoder``,
     and "auto" for the one that is missing. A given module is used as it is, after a trial with two zeros:
     encoder(images (n, C, H, W)) -> (mean, log_variance), each (n, latent_size), and
-    decoder(z (n, latent_size)) -> output shaped as the images.
+    decoder(z (n, latent_size)) -> output shaped as the images. With ``conditioning`` = d the encoder takes
+    labels u (n, d) as well: encoder(images, u).
     """
     known = ("auto", "custom", *ENCODERS)
     if architecture not in known:
@@ -49,22 +55,34 @@ def create_networks(
         raise ArgumentError("architecture", architecture, "needs your own encoder, decoder or both")
     check_latent_size(latent_size)
     number_of_values(image_shape)
-    if architecture in ("auto", "custom"):
-        is_image = len(image_shape) == 3 and image_shape[2] in CONV_CHANNELS
-        architecture = "conv" if is_image else "mlp"
     if encoder is None:
-        encoder = ENCODERS[architecture](image_shape, latent_size)
+        encoder = create_encoder(architecture, image_shape, latent_size, conditioning)
     else:
-        _check_encoder(encoder, tensor_shape(image_shape), latent_size)
+        _check_encoder(encoder, tensor_shape(image_shape), latent_size, conditioning)
     if decoder is None:
-        decoder = DECODERS[architecture](latent_size, image_shape)
+        decoder = DECODERS[_resolved(architecture, image_shape)](latent_size, image_shape)
     else:
         _check_decoder(decoder, tensor_shape(image_shape), latent_size)
     return encoder, decoder
 
 
-def _check_encoder(encoder: nn.Module, image: Shape, latent_size: int) -> None:
-    given = _probe("encoder", encoder, (PROBES, *image))
+def create_encoder(
+    architecture: str, image_shape: tuple[int, ...], outputs: int, conditioning: int = 0
+) -> nn.Module:
+    """An encoder alone: images (and labels u) to two arrays (n, outputs). "custom" is as "auto"."""
+    return ENCODERS[_resolved(architecture, image_shape)](image_shape, outputs, conditioning)
+
+
+def _resolved(architecture: str, image_shape: Shape) -> str:
+    if architecture not in ("auto", "custom"):
+        return architecture
+    is_image = len(image_shape) == 3 and image_shape[2] in CONV_CHANNELS
+    return "conv" if is_image else "mlp"
+
+
+def _check_encoder(encoder: nn.Module, image: Shape, latent_size: int, conditioning: int) -> None:
+    shapes = [(PROBES, *image), (PROBES, conditioning)] if conditioning else [(PROBES, *image)]
+    given = _probe("encoder", encoder, *shapes)
     code = (PROBES, latent_size)
     if not isinstance(given, tuple | list) or [_shape(part) for part in given] != [code, code]:
         raise ArgumentError(
@@ -86,16 +104,17 @@ def _check_decoder(decoder: nn.Module, image: Shape, latent_size: int) -> None:
         )
 
 
-def _probe(name: str, module: nn.Module, shape: Shape) -> object:
+def _probe(name: str, module: nn.Module, *shapes: Shape) -> object:
     """What ``module`` makes of zeros; its state and torch's random numbers stay as they were."""
     like = next(module.parameters(), torch.zeros(()))
-    zeros = torch.zeros(shape, dtype=like.dtype, device=like.device)
+    zeros = [torch.zeros(shape, dtype=like.dtype, device=like.device) for shape in shapes]
     try:
         with _evaluating(module), torch.no_grad(), torch.random.fork_rng(devices=[]):
-            return module(zeros)
+            return module(*zeros)
     except Exception as error:
         # Whatever a user's module raises on a well-formed batch is the answer to "does it fit?".
-        message = f"failed for an input of shape {shape}: {error}"
+        told = " and ".join(map(str, shapes))
+        message = f"failed for an input of shape {told}: {error}"
         raise ArgumentError(name, type(module).__name__, message) from error
 
 

@@ -47,7 +47,7 @@ class MLP(nn.Sequential):
 
 
 class GaussianHeads(nn.Module):
-    """Mean and log-variance, a linear layer each, of features (n, F) and ``conditioning`` values u."""
+    """Mean and log-variance, a linear layer each, of features (…, F) and ``conditioning`` values u (…, d)."""
 
     def __init__(self, features: int, latent_size: int, conditioning: int = 0) -> None:
         super().__init__()
@@ -57,11 +57,11 @@ class GaussianHeads(nn.Module):
         self.log_variance = nn.Linear(features + conditioning, latent_size)
 
     def forward(self, features: Tensor, u: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Mean and log-variance, (n, latent_size) each."""
+        """Mean and log-variance, (…, latent_size) each."""
         if self.conditioning:
             if u is None:
                 raise TypeError(f"this encoder takes u with {self.conditioning} values: encoder(x, u)")
-            features = torch.cat([features, u], dim=1)
+            features = torch.cat([features, u], dim=-1)
         elif u is not None:
             raise TypeError("this encoder was made without conditioning and takes no u")
         return self.mean(features), self.log_variance(features)
@@ -84,8 +84,13 @@ class MLPEncoder(nn.Module):
 
     def forward(self, x: Tensor, u: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Images (n, C, H, W), or vectors, to mean and log-variance (n, latent_size)."""
-        mean, log_variance = self.heads(self.features(x.flatten(1)), u)
+        mean, log_variance = self.heads(self.extract(x), u)
         return mean, log_variance
+
+    def extract(self, x: Tensor) -> Tensor:
+        """The features (n, F) that the heads read next to u."""
+        features: Tensor = self.features(x.flatten(1))
+        return features
 
 
 class MLPDecoder(nn.Module):

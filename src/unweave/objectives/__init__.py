@@ -5,7 +5,15 @@ The likelihoods of images are called through their module, as in ``reconstructio
 the name ``gaussian`` belongs to the module of the encoder's Gaussian.
 """
 
-from unweave.objectives import capacity, gaussian, kl, moment_matching, reconstruction, total_correlation
+from unweave.objectives import (
+    capacity,
+    gaussian,
+    kl,
+    labels,
+    moment_matching,
+    reconstruction,
+    total_correlation,
+)
 from unweave.objectives.capacity import capacity_penalty, linear_capacity
 from unweave.objectives.gaussian import (
     correlated_log_density,
@@ -14,6 +22,13 @@ from unweave.objectives.gaussian import (
     standard_noise,
 )
 from unweave.objectives.kl import correlation_constant, kl_between, kl_to_standard_normal
+from unweave.objectives.labels import (
+    categorical_entropy,
+    gaussian_entropy,
+    gumbel_noise,
+    match_loss,
+    straight_through,
+)
 from unweave.objectives.moment_matching import (
     covariance,
     dip_i_covariance,
@@ -37,6 +52,7 @@ __all__ = [
     "aggregate_log_densities",
     "capacity",
     "capacity_penalty",
+    "categorical_entropy",
     "correlated_log_density",
     "correlation_constant",
     "covariance",
@@ -46,11 +62,15 @@ __all__ = [
     "dip_penalty",
     "discriminator_loss",
     "gaussian",
+    "gaussian_entropy",
+    "gumbel_noise",
     "kl",
     "kl_between",
     "kl_to_standard_normal",
+    "labels",
     "linear_capacity",
     "log_density",
+    "match_loss",
     "minibatch_logsumexp",
     "minibatch_stratified",
     "minibatch_weighted",
@@ -59,6 +79,7 @@ __all__ = [
     "reconstruction",
     "reparameterise",
     "standard_noise",
+    "straight_through",
     "stratified_log_weights",
     "third_central_moments",
     "third_moment_penalty",

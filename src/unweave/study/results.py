@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from unweave.errors import DataError, UnweaveError
+from unweave.errors import ArgumentError, DataError, UnweaveError
 
 # The columns of results.parquet, in order. ``strength`` is the method's first hyperparameter (NaN if it has none);
 # ``settings`` is everything else that a run was given, as JSON; ``seconds`` is what computing the score took.
@@ -67,6 +67,20 @@ def load(path: Path | str) -> pd.DataFrame:
     if missing:
         raise DataError(f"{file}: not a results table (it has no column {missing[0]!r})")
     return table
+
+
+def query(table: pd.DataFrame, sql: str) -> pd.DataFrame:
+    """The answer to a DuckDB query, in which the table is called ``results``."""
+    import duckdb
+
+    connection = duckdb.connect(config={"enable_external_access": False})
+    try:
+        connection.register("results", table)
+        return connection.execute(sql).df()
+    except duckdb.Error as error:
+        raise ArgumentError("sql", sql, str(error)) from error
+    finally:
+        connection.close()
 
 
 def as_table(rows: list[dict[str, Any]]) -> pd.DataFrame:

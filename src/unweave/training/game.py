@@ -23,10 +23,12 @@ class Game(nn.Module):
         self.players = method.players()  # type: ignore[operator]
         self._made: Any = None
 
-    def forward(self, player: int, images: Tensor, step: int, generator: torch.Generator) -> Terms:
-        """The terms of player number ``player`` at ``step``."""
+    def forward(
+        self, player: int, images: Tensor, step: int, generator: torch.Generator, **more: Tensor
+    ) -> Terms:
+        """The terms of player number ``player`` at ``step``; ``more`` is what the batch has next to its images."""
         if player == 0:
-            self._made = self.method.begin(images, step, generator)  # type: ignore[operator]
+            self._made = self.method.begin(images, step, generator, **more)  # type: ignore[operator]
         terms: Terms = self.players[player].loss(self._made)
         if player == len(self.players) - 1:
             self._made = None  # frees the graph

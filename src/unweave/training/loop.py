@@ -97,6 +97,7 @@ def plan(
         raise ArgumentError(
             "data", data.name, f"has images {data.image_shape}, the method is for {method.spec.image_shape}"
         )
+    method.labels_for(data)
     return RunSpec(
         method=method.spec,
         data=describe_data(data),

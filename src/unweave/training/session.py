@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from unweave.data import Dataset
-from unweave.data.batches import Batch
+from unweave.data.batches import Batch, draw_batch
 from unweave.errors import UnweaveError
 from unweave.files import write_text
 from unweave.methods.checks import check_count, check_positive
@@ -81,6 +81,7 @@ class Session:
         compiled: Any = torch.compile(game) if compile else game
         self.game, *self.optimisers = fabric.setup(compiled, *optimisers)
         self.generator = torch.Generator(device=fabric.device)
+        self.labels = run.method.labels_for(data)
 
     def resume(self) -> None:
         """Take up the run where its directory left it."""
@@ -125,12 +126,13 @@ class Session:
         """Each player moves once. Returns the values to log."""
         spec, fabric = self.run.spec, self.fabric
         shard = (fabric.global_rank, fabric.world_size)
-        batch = self.data.batch(step, spec.batch_size, spec.seed, shard)
+        batch = draw_batch(self.data, step, spec.batch_size, spec.seed, shard, self.labels)
         images = fabric.to_device(batch.images)
+        more = {name: fabric.to_device(values) for name, values in batch.more.items()}
         step_generator(self.generator, spec.seed, step, fabric.global_rank)
         values: dict[str, float] = {}
         for index, (player, optimiser) in enumerate(zip(self.players, self.optimisers, strict=True)):
-            terms: Terms = self.game(index, images, step, self.generator)
+            terms: Terms = self.game(index, images, step, self.generator, **more)
             loss = terms.loss
             if not abs(loss.item()) < EXPLODED:  # true for NaN as well
                 raise _failure(self.folder, step, terms, batch)

@@ -48,7 +48,7 @@ class RunSpec:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as in spec.yaml."""
-        return {"format": FORMAT, **asdict(self)}
+        return {"format": FORMAT, **asdict(self), "method": self.method.as_dict()}
 
     def write(self, path: Path) -> None:
         """Write spec.yaml, whole or not at all."""

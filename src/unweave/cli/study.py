@@ -1,0 +1,289 @@
+"""``unweave study …``: plan, run, watch and report a grid of runs."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from unweave.cli import output
+from unweave.cli.settings import parse_settings
+from unweave.errors import ArgumentError
+
+app = typer.Typer(
+    help="Plan, run, watch and report studies: grids of runs.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    epilog="\b\nExamples:\n  unweave study list\n  unweave study plan locatello-small\n  unweave study run locatello-small\n"
+    "  unweave study status locatello-small --watch\n  unweave study report locatello-small\n"
+    '  unweave study results locatello-small --sql "select method, median(value) from results '
+    "where metric = 'mig' group by method\"\n"
+    "  unweave study run my-study.yaml --set training.steps=5000 --set seed=[0,1,2]",
+)
+
+StudyName = Annotated[
+    str, typer.Argument(metavar="STUDY", help="A study's name (see 'unweave study list') or a file.yaml.")
+]
+Root = Annotated[
+    Path, typer.Option("--out", "-o", help="The folder of runs and studies; studies in it share their runs.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="FIELD=VALUE", help="Override a field or an axis: training.steps=500."),
+]
+ROOT = Path("studies-out")
+
+
+@app.command("list")
+def list_studies() -> None:
+    """List the studies that come with unweave."""
+    from unweave.study.job import plan
+    from unweave.study.spec import known_studies, load_study
+
+    rows = []
+    for name in known_studies():
+        study, source = load_study(name)
+        rows.append((name, f"{len(plan(study, source)):,}", study.title))
+    output.show_table(["STUDY", "RUNS", "WHAT"], rows)
+
+
+@app.command()
+def plan(
+    study: StudyName,
+    settings: Settings = None,
+    root: Root = ROOT,
+    measure: Annotated[bool, typer.Option(help="Measure for how long it will take.")] = True,
+    runs: Annotated[bool, typer.Option("--runs", help="List every run.")] = False,
+) -> None:
+    """Tell what a study will do: its runs, how long they take and how much disk they need. Nothing is trained."""
+    from unweave.study.estimate import estimate
+    from unweave.study.job import missing_methods
+    from unweave.study.job import plan as make_plan
+    from unweave.study.store import StudyFolder
+
+    checked, source = _load(study, settings)
+    jobs = make_plan(checked, source)
+    folder = StudyFolder(root, checked.name, checked, jobs)
+    if runs:
+        output.show_table(
+            ["RUN", "DATA", "METHOD", "STRENGTH", "SEED"],
+            [(j.identity, j.data, j.method, f"{j.strength:g}", str(j.seed)) for j in jobs],
+        )
+    left = folder.pending()
+    facts = [
+        ("study", checked.name),
+        ("runs", f"{len(jobs):,}"),
+        ("done already", f"{sum(folder.is_done(job) for job in jobs):,}"),
+        ("data sets", ", ".join(dict.fromkeys(job.data for job in jobs))),
+        ("methods", ", ".join(dict.fromkeys(job.method for job in jobs))),
+        ("scores of each run", ", ".join(dict.fromkeys(unit.label for unit in folder.units))),
+    ]
+    missing = missing_methods(list(jobs))
+    if missing:
+        facts.append(("not in this version", ", ".join(missing)))
+    if measure and left and not missing:
+        facts += estimate(folder, left)
+    output.show_facts(facts)
+
+
+Executor = Annotated[str, typer.Option(help="local (processes of this machine) or ray.")]
+
+
+@app.command()
+def run(
+    study: StudyName,
+    settings: Settings = None,
+    root: Root = ROOT,
+    executor: Executor = "local",
+    processes: Annotated[
+        int | None,
+        typer.Option(min=1, help="Worker processes.  [default: as measured]", show_default=False),
+    ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(min=1, help="Threads of each.  [default: as measured]", show_default=False),
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")] = "auto",
+    address: Annotated[
+        str | None, typer.Option(help="Of a Ray cluster; without it one is started here.", show_default=False)
+    ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            help="Where Ray's nodes meet, if they do not share the folder: s3://…", show_default=False
+        ),
+    ] = None,
+    report: Annotated[bool, typer.Option(help="Write the report at the end.")] = True,
+) -> None:
+    """Do all runs of a study that are not done yet, wherever it stopped before.
+
+    Ctrl-C or a crash loses nothing: the same command goes on. A second command on the same folder, on this
+    machine or another that shares it, joins in: it takes runs that nobody works on.
+    """
+    checked, source = _load(study, settings)
+    _run(checked, source, root, executor, processes, threads, device, address, storage, report, retry=False)
+
+
+@app.command()
+def resume(
+    study: StudyName,
+    settings: Settings = None,
+    root: Root = ROOT,
+    executor: Executor = "local",
+    processes: Annotated[int | None, typer.Option(min=1, show_default=False)] = None,
+    threads: Annotated[int | None, typer.Option(min=1, show_default=False)] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")] = "auto",
+    address: Annotated[str | None, typer.Option(help="Of a Ray cluster.", show_default=False)] = None,
+    storage: Annotated[str | None, typer.Option(help="As for 'run'.", show_default=False)] = None,
+    report: Annotated[bool, typer.Option(help="Write the report at the end.")] = True,
+) -> None:
+    """As 'run', and runs that failed are tried again."""
+    checked, source = _load(_as_started(study, root, settings), settings)
+    _run(checked, source, root, executor, processes, threads, device, address, storage, report, retry=True)
+
+
+@app.command()
+def status(
+    study: StudyName,
+    root: Root = ROOT,
+    watch: Annotated[bool, typer.Option("--watch", help="Stay and keep the table fresh.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show how far a study is: runs done, running, failed and waiting, and what each worker does."""
+    from unweave.cli.study_status import as_json, show, watch_status
+    from unweave.study.place import Place
+    from unweave.study.status import status as find
+
+    place = Place(root, _name(study))
+    if watch:
+        watch_status(place)
+    elif json:
+        output.show_json(as_json(find(place)))
+    else:
+        show(find(place))
+
+
+@app.command()
+def report(study: StudyName, root: Root = ROOT) -> None:
+    """Write the report of what is there: one HTML file, figures as PDF and PNG, tables as CSV and LaTeX."""
+    from unweave.study.collect import collect
+    from unweave.study.store import open_study
+
+    folder = open_study(root, _name(study))
+    _report(collect(folder), folder)
+
+
+@app.command()
+def results(
+    study: StudyName,
+    root: Root = ROOT,
+    sql: Annotated[
+        str | None, typer.Option(help="A DuckDB query; the table is called results.", show_default=False)
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="Write the table, or the query's answer, here.", show_default=False)
+    ] = None,
+) -> None:
+    """Show the results, or ask them with SQL. The whole table is in STUDY/results.parquet."""
+    from unweave.files import replacing
+    from unweave.study.collect import collect
+    from unweave.study.results import query
+    from unweave.study.store import open_study
+
+    found = collect(open_study(root, _name(study))).table
+    summary = (
+        "select data, method, strength, metric, representation, median(value) as median, count(*) as runs "
+        "from results group by all order by all"
+    )
+    answer = query(found, sql or summary)
+    if csv is not None:
+        with replacing(csv) as temporary:
+            (answer if sql else found).to_csv(temporary, index=False)
+        print(csv)
+        return
+    rows = [tuple(_cell(value) for value in row) for row in answer.itertuples(index=False)]
+    output.show_table([str(name).upper() for name in answer.columns], rows)
+
+
+def _load(study: str, settings: list[str] | None) -> Any:
+    from unweave.study.spec import load_study
+
+    return load_study(study, parse_settings("--set", settings or []))
+
+
+def _name(study: str) -> str:
+    path = Path(study)
+    return _load(study, None)[0].name if path.suffix in (".yaml", ".yml") else study
+
+
+def _as_started(study: str, root: Path, settings: list[str] | None) -> str:
+    """The file of a study as it was started, with what was overridden then."""
+    started = root / _name(study) / "study.yaml"
+    return str(started) if started.exists() and not settings else study
+
+
+def _run(
+    checked: Any,
+    source: Any,
+    root: Path,
+    executor: str,
+    processes: int | None,
+    threads: int | None,
+    device: str,
+    address: str | None,
+    storage: str | None,
+    report: bool,
+    retry: bool,
+) -> None:
+    from unweave.study.run import check_finished, prepare
+    from unweave.study.run import run as run_study
+
+    folder = prepare(checked, source, root)
+    if retry:
+        print(f"{folder.forgive()} failed runs are tried again")
+    chosen = _executor(folder, executor, processes, threads, device, address, storage)
+    done = len(folder.jobs) - len(folder.pending())
+    print(f"{folder.name}: {len(folder.jobs):,} runs, {done:,} done already; {chosen}", flush=True)
+    started = time.monotonic()
+    found = run_study(folder, chosen)
+    minutes = (time.monotonic() - started) / 60
+    finished = found.table["run"].nunique()
+    print(f"{finished:,} of {len(folder.jobs):,} runs are done ({minutes:.1f} min); {folder.folder}")
+    if report and finished:
+        _report(found, folder)
+    check_finished(found)
+
+
+def _executor(
+    folder: Any,
+    name: str,
+    processes: int | None,
+    threads: int | None,
+    device: str,
+    address: str | None,
+    storage: str | None,
+) -> Any:
+    from unweave.study.executors import Local
+    from unweave.study.packing import best_packing
+
+    if name == "ray":
+        from unweave.study.ray_executor import RayCluster
+
+        return RayCluster(address, threads or 1, device, storage)
+    if name != "local":
+        raise ArgumentError("--executor", name, "local or ray")
+    if processes is None and threads is None:
+        processes, threads = best_packing(folder.root)
+    return Local(processes or 1, threads or 1, device)
+
+
+def _report(found: Any, folder: Any) -> None:
+    from unweave.figures.report import write_report
+
+    print(write_report(found, folder.folder / "report", folder.study.reports))
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,208 @@
+"""Independent sources, modulated by segment and mixed: the simulation on which nonlinear ICA is judged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from unweave.data.arrays import from_arrays
+from unweave.data.dataset import Dataset
+from unweave.errors import ArgumentError, unknown_name
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+MODULATED = ("variance", "deviation")
+MATRICES = ("uniform", "orthogonal")
+
+_CANDIDATES = 1_000  # matrices, of which a well-conditioned one is taken
+_WELL_CONDITIONED = 0.25  # the share of matrices that count as such
+
+
+def simulate_sources(
+    num_sources: int = 5,
+    num_segments: int = 40,
+    points_per_segment: int = 1_000,
+    num_layers: int = 3,
+    *,
+    num_observed: int | None = None,
+    modulation: Sequence[float] = (0.5, 3.0),
+    modulated: Literal["variance", "deviation"] = "variance",
+    means: Sequence[float] | None = None,
+    noise: float = 0.0,
+    slope: float = 0.2,
+    matrices: Literal["uniform", "orthogonal"] = "uniform",
+    seed: int = 0,
+) -> SimulatedSources:
+    """Sources that are independent given their segment u, seen through an invertible network.
+
+    >>> made = simulate_sources(num_sources=2, num_segments=3, points_per_segment=100)
+    >>> made.observations.shape, made.variances.shape
+    ((300, 2), (3, 2))
+    >>> made.dataset
+    Dataset(simulated_sources: 300 of 2; segment=3)
+
+        s_i | u ~ N(mean_ui, variance_ui),    x = A_L σ(A_(L-1) … σ(A_1 s)) + noise · ε,    ε ~ N(0, I)
+
+    with σ the leaky ReLU. Time-contrastive learning (Hyvärinen, Morioka 2016) and iVAE (Khemakhem et al. 2020)
+    are judged on such data. The default sizes are those of iVAE's published configuration. Its code differs in
+    three ways: it uses what it draws as a variance for a standard deviation (``modulated="deviation"`` does so,
+    too), it repeats one matrix in all layers, and its slope is 0.1 or its σ another function.
+
+    Parameters
+    ----------
+    num_sources, num_segments, points_per_segment
+        d, the number of values of u, and how often each occurs.
+    num_layers
+        L of the mixing; 1 is linear.
+    num_observed
+        D, the length of x, at least d, which it is by default.
+    modulation, modulated
+        the range from which the variance (or standard deviation) of each source in each segment is drawn, uniformly.
+    means
+        the range for their means, (-5, 5) in iVAE's code; None: all are 0.
+    noise
+        the standard deviation of what is added to x.
+    slope
+        of the leaky ReLU below 0.
+    matrices
+        "uniform": entries uniform in [-1, 1], then rows scaled to length 1; one whose condition number is in the
+        lowest quarter of 1,000 draws. "orthogonal": uniformly distributed orthogonal matrices;
+        the first has orthonormal columns if D > d.
+    seed
+        of everything. What is drawn for the modulation, the mixing, the sources and the noise does not
+        depend on how much is drawn for the others.
+    """
+    observed = num_sources if num_observed is None else num_observed
+    _check_counts(
+        num_sources=num_sources,
+        num_segments=num_segments,
+        points_per_segment=points_per_segment,
+        num_layers=num_layers,
+        num_observed=observed,
+    )
+    if observed < num_sources:
+        raise ArgumentError("num_observed", observed, f"needs at least the {num_sources} of num_sources")
+    scale_range = _checked_range("modulation", modulation, above=0.0)
+    mean_range = None if means is None else _checked_range("means", means, above=-math.inf)
+    if not _is_number(noise) or not 0 <= noise < math.inf:
+        raise ArgumentError("noise", noise, "needs a finite number >= 0")
+    if not _is_number(slope) or not 0 < slope <= 1:
+        raise ArgumentError("slope", slope, "needs 0 < slope <= 1: at 0 the mixing has no inverse")
+    if modulated not in MODULATED:
+        raise unknown_name("modulated", str(modulated), MODULATED)
+    if matrices not in MATRICES:
+        raise unknown_name("matrices", str(matrices), MATRICES)
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ArgumentError("seed", seed, "needs a whole number >= 0")
+
+    for_segments, for_mixing, for_sources, for_noise = (
+        np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(4)
+    )
+    by_segment = (num_segments, num_sources)
+    drawn = for_segments.uniform(*scale_range, by_segment)
+    deviations = np.sqrt(drawn) if modulated == "variance" else drawn
+    centres = np.zeros(by_segment) if mean_range is None else for_segments.uniform(*mean_range, by_segment)
+    segments = np.repeat(np.arange(num_segments), points_per_segment)
+    unit = for_sources.standard_normal((len(segments), num_sources))
+    sources = centres[segments] + deviations[segments] * unit
+    widths = [num_sources] + [observed] * num_layers
+    mixing = Mixing(
+        tuple(_matrix(matrices, widths[i + 1], widths[i], for_mixing) for i in range(num_layers)),
+        float(slope),
+    )
+    clean = mixing.forward(sources)
+    observations = clean + noise * for_noise.standard_normal(clean.shape) if noise else clean
+    return SimulatedSources(observations, sources, segments, centres, deviations**2, mixing)
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedSources:
+    """What was drawn, n = num_segments * points_per_segment points, segment after segment.
+
+    observations, sources, segments
+        x (n, D), s (n, d) and u (n,), 0 .. num_segments - 1.
+    means, variances
+        of each source in each segment, (num_segments, d), as drawn: not those of the sample.
+    mixing
+        the function from sources to observations, without noise, and its inverse.
+    """
+
+    observations: Floats
+    sources: Floats
+    segments: Integers
+    means: Floats
+    variances: Floats
+    mixing: Mixing
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """For training: row i is x_i, a float32 vector, and its one factor the segment, without an order.
+
+        The sources are no factors of it: they are what is to be found.
+        """
+        return from_arrays(
+            self.observations, {"segment": self.segments}, categorical=["segment"], name="simulated_sources"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Mixing:
+    """x = A_L σ(A_(L-1) … σ(A_1 s)): matrices A_1 .. A_L, and the leaky ReLU σ of a ``slope`` > 0."""
+
+    matrices: tuple[Floats, ...]
+    slope: float
+
+    def forward(self, sources: npt.ArrayLike) -> Floats:
+        """Observations (n, D) of sources (n, d)."""
+        values = np.asarray(sources, np.float64)
+        for layer, matrix in enumerate(self.matrices):
+            if layer:
+                values = np.where(values < 0, self.slope * values, values)
+            values = values @ matrix.T
+        return values
+
+    def inverse(self, observations: npt.ArrayLike) -> Floats:
+        """The sources (n, d) of observations (n, D) without noise; of others, least squares in the first layer."""
+        values = np.asarray(observations, np.float64)
+        for layer, matrix in reversed(list(enumerate(self.matrices))):
+            values = values @ np.linalg.pinv(matrix).T
+            if layer:
+                values = np.where(values < 0, values / self.slope, values)
+        return values
+
+
+def _matrix(kind: str, rows: int, columns: int, rng: np.random.Generator) -> Floats:
+    if kind == "orthogonal":
+        q, r = np.linalg.qr(rng.standard_normal((rows, columns)))
+        return np.asarray(q * np.sign(np.diag(r)))  # the signs make the distribution uniform
+    candidates = rng.uniform(-1, 1, (_CANDIDATES, rows, columns))
+    candidates /= np.linalg.norm(candidates, axis=2, keepdims=True)
+    conditions = np.linalg.cond(candidates)
+    return np.asarray(candidates[np.argmax(conditions <= np.quantile(conditions, _WELL_CONDITIONED))])
+
+
+def _check_counts(**counts: int) -> None:
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise ArgumentError(name, value, "needs a whole number >= 1")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _checked_range(name: str, value: Sequence[float], above: float) -> tuple[float, float]:
+    wanted = "needs (low, high), finite, with low <= high" + ("" if math.isinf(above) else " and low > 0")
+    if isinstance(value, str) or len(value) != 2 or not all(_is_number(end) for end in value):
+        raise ArgumentError(name, value, wanted)
+    low, high = float(value[0]), float(value[1])
+    if not above < low <= high < math.inf:
+        raise ArgumentError(name, value, wanted)
+    return low, high

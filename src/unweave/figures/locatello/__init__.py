@@ -1,0 +1,21 @@
+"""The figures and Table 1 of Locatello et al., "Challenging Common Assumptions" (2019), from a study's results."""
+
+from unweave.figures.exhibits import Exhibit
+from unweave.figures.locatello import (
+    agreement,
+    downstream,
+    hyperparameters,
+    reconstructions,
+    total_correlation,
+    transfer,
+)
+
+EXHIBITS: tuple[Exhibit, ...] = (
+    *reconstructions.EXHIBITS,
+    *total_correlation.EXHIBITS,
+    *agreement.EXHIBITS,
+    *hyperparameters.EXHIBITS,
+    *transfer.EXHIBITS,
+    *downstream.EXHIBITS,
+    *total_correlation.APPENDIX,
+)

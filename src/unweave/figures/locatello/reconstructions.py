@@ -1,0 +1,67 @@
+"""Figure 1: what random models of a study make of images."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from PIL import Image
+
+from unweave.data import load
+from unweave.data.batches import to_tensor
+from unweave.errors import ArgumentError, DataError
+from unweave.figures.exhibits import Exhibit
+from unweave.figures.sheet import Row, compose
+from unweave.figures.style import data_name, method_name
+from unweave.figures.tiles import draw_tiles
+from unweave.study import NotInStudyError, Results
+from unweave.training import load_run
+
+_PAIRS = 6
+_SEED = 0
+
+
+def _reconstructions(results: Results) -> Image.Image:
+    if results.runs is None:
+        raise NotInStudyError("the study has scores only, no trained models")
+    rng = np.random.default_rng(_SEED)
+    rows, problems = [], []
+    for data, runs in results.table.drop_duplicates("run").groupby("data", sort=False):
+        run = runs.iloc[int(rng.integers(len(runs)))]
+        strength = "" if np.isnan(run["strength"]) else f", {run['strength_name']} = {run['strength']:g}"
+        try:
+            tiles = _pairs(results, str(run["run"]))
+        except (DataError, ArgumentError) as error:  # no weights, no data files, or data that has no name
+            problems.append(str(error))
+            continue
+        rows.append(Row(data_name(str(data)), f"{method_name(run['method'])}{strength}, seed {run['seed']}", tiles))
+    if not rows:
+        raise NotInStudyError(f"no model can be shown: {'; '.join(problems)}")
+    return compose(None, rows)
+
+
+def _pairs(results: Results, name: str) -> list[Image.Image]:
+    """Image, reconstruction, image, reconstruction, …"""
+    assert results.runs is not None
+    run = load_run(results.runs / name)
+    data = load(run.spec.data["name"])
+    rng = np.random.default_rng(_SEED)
+    which = data.sample_rows(_PAIRS, rng) if data.finite else data.sample_factors(_PAIRS, rng)
+    images = data.images(which, rng)
+    with torch.inference_mode():
+        decoded = run.method.reconstruct(to_tensor(images)).float().numpy()
+    if decoded.ndim == 4:  # channels last, as the data set has them
+        decoded = decoded.transpose(0, 2, 3, 1)
+    above, below = draw_tiles(data, [images, decoded])
+    return [tile for pair in zip(above, below, strict=True) for tile in pair]
+
+
+EXHIBITS = (
+    Exhibit(
+        "locatello-fig01-reconstructions",
+        "Reconstructions on each data set",
+        "Locatello et al., Figure 1",
+        "Each row is one run, drawn at random from all runs on the data set. Odd columns are random images, even "
+        "columns what the model makes of them: decoded from the mean code.",
+        _reconstructions,
+    ),
+)

@@ -1,0 +1,188 @@
+"""The figures of Mita et al. (2021), from any study."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from unweave.figures.exhibits import Exhibit
+from unweave.figures.style import (
+    WIDTH,
+    data_name,
+    look,
+    method_name,
+    metric_name,
+    new_figure,
+    order,
+    paper_style,
+)  # fmt: skip
+from unweave.study import Results
+from unweave.study.analyses import mita
+from unweave.study.analyses.intervals import grouped
+
+_FEW = 5  # up to so many runs are shown as points on their box
+
+
+def boxes(
+    results: Results,
+    metrics: Sequence[str] = mita.METRICS,
+    representation: str | None = None,
+    protocol: str | None = None,
+) -> Figure:
+    """A row per metric, a column per data set, a box per method: the runs of all strengths and seeds."""
+    rows = mita.scores(results.table, metrics, representation, protocol).dropna(subset="value")
+    methods = sorted(rows["method"].unique(), key=order)
+    looks = look(methods)
+    values = {key: group.to_numpy() for key, group in rows.groupby(["metric", "data", "method"])["value"]}
+    places = list(range(1, len(methods) + 1))
+    with paper_style():
+        figure, grid = _grid(rows)
+        for (metric, name), axes in grid.items():
+            runs = [values.get((metric, name, method), np.empty(0)) for method in methods]
+            parts = axes.boxplot(
+                runs,
+                positions=places,
+                widths=0.6,
+                patch_artist=True,
+                boxprops={"alpha": 0.6, "linewidth": 0.6},
+                medianprops={"color": "black"},
+                whiskerprops={"linewidth": 0.6},
+                capprops={"linewidth": 0.6},
+                flierprops={"marker": ".", "markersize": 2, "markeredgewidth": 0, "markerfacecolor": "black"},
+            )
+            for box, method in zip(parts["boxes"], methods, strict=True):
+                box.set_facecolor(looks[method]["color"])
+            for place, few in zip(places, runs, strict=True):
+                if len(few) <= _FEW:
+                    axes.plot([place] * len(few), few, ".", color="black", markersize=3)
+            axes.set_xticks(places, [str(place) for place in places])
+        labels = [f"{place} = {method_name(method)}" for place, method in zip(places, methods, strict=True)]
+        handles: list[Any] = [Patch(color=looks[method]["color"], alpha=0.6) for method in methods]
+        _legend(figure, handles, labels, _which(rows, results.table))
+    return figure
+
+
+def strength_curves(
+    results: Results,
+    metrics: Sequence[str] = mita.METRICS,
+    representation: str | None = None,
+    protocol: str | None = None,
+) -> Figure:
+    """A row per metric, a column per data set: medians over seeds against the regularisation strength.
+
+    Strengths stand evenly spaced. If the methods have different ones, their places in the method's list are shown.
+    """
+    rows = mita.scores(results.table, metrics, representation, protocol).dropna(subset="value")
+    found = grouped(rows, ["metric", "data", "method", "strength"])
+    looks = look(found["method"])
+    ladders: dict[str, list[float]] = {
+        str(method): sorted(group["strength"].dropna().unique()) for method, group in found.groupby("method")
+    }
+    longest = max(ladders.values(), key=len)
+    shared = all(ladder in ([], longest) for ladder in ladders.values())
+    ticks = [f"{strength:g}" if shared else f"{place}" for place, strength in enumerate(longest, 1)]
+    with paper_style():
+        figure, grid = _grid(rows)
+        for key, points in found.groupby(["metric", "data", "method"]):
+            metric, name, method = cast("tuple[str, str, str]", key)
+            _draw_curve(grid[metric, name], points, ladders[method], looks[method])
+        for axes in grid.values():
+            axes.set_xticks(range(len(ticks)), ticks)
+        figure.supxlabel(
+            "regularisation strength" if shared else "regularisation strength: place in the method's list",
+            fontsize=8,
+        )
+        handles = [axes.plot([], [], **style)[0] for style in looks.values()]
+        _legend(figure, handles, [method_name(method) for method in looks], _which(rows, results.table))
+    return figure
+
+
+def _draw_curve(axes: Any, points: pd.DataFrame, ladder: list[float], style: dict[str, Any]) -> None:
+    for level in points.loc[points["strength"].isna(), "value"]:  # a method that has no strength
+        axes.axhline(level, color=style["color"], linestyle=":", linewidth=0.9)
+    points = points.dropna(subset="strength").sort_values("strength")
+    x = [ladder.index(strength) for strength in points["strength"]]
+    axes.plot(x, points["value"], **style, markersize=3, linewidth=0.9)
+    axes.fill_between(x, points["low"], points["high"], color=style["color"], alpha=0.1, linewidth=0)
+
+
+def _grid(rows: pd.DataFrame) -> tuple[Figure, dict[tuple[str, str], Any]]:
+    """Axes by metric and data set; scores of one metric share their scale. One data set has them side by side."""
+    metrics, data = rows["metric"].unique().tolist(), rows["data"].unique().tolist()
+    if len(data) == 1:
+        figure, grid = new_figure(min(WIDTH, 0.3 + 1.6 * len(metrics)), 2.1, ncols=len(metrics))
+        for axes, metric in zip(grid[0], metrics, strict=True):
+            axes.set_title(metric_name(metric))
+        return figure, {(metric, data[0]): axes for metric, axes in zip(metrics, grid[0], strict=True)}
+    width, height = min(WIDTH, 0.6 + 1.6 * len(data)), 0.8 + 1.25 * len(metrics)
+    figure, grid = new_figure(width, height, nrows=len(metrics), ncols=len(data), sharex=True, sharey="row")
+    for axes, metric in zip(grid[:, 0], metrics, strict=True):
+        axes.set_ylabel(metric_name(metric))
+    for axes, name in zip(grid[0], data, strict=True):
+        axes.set_title(data_name(name), fontsize=8 if len(data) < 6 else 6.5)
+    panels = itertools.product(metrics, data)
+    return figure, dict(zip(panels, grid.ravel(), strict=True))
+
+
+def _which(rows: pd.DataFrame, table: pd.DataFrame) -> str:
+    """The only data set, of which codes and by which protocol the scores are, and which methods have none."""
+    kinds = rows[["representation", "protocol"]].drop_duplicates().itertuples(index=False)
+    told = "; ".join(f"{representation} codes, protocol {protocol}" for representation, protocol in kinds)
+    data = rows["data"].unique()
+    absent = sorted(set(table["method"].unique()) - set(rows["method"].unique()), key=order)
+    return (
+        (f"{data_name(data[0])}: " if len(data) == 1 else "")
+        + told
+        + (f" (no such scores: {', '.join(map(method_name, absent))})" if absent else "")
+    )
+
+
+def _legend(figure: Figure, handles: list[Any], labels: list[str], title: str) -> None:
+    figure.legend(
+        handles,
+        labels,
+        title=title,
+        title_fontsize=8,
+        loc="outside upper center",
+        ncols=min(len(labels), 6),
+        handlelength=1.3,
+        columnspacing=1.2,
+    )
+
+
+_BOXES = (
+    "A box holds the middle half of a method's runs, over strengths and seeds, the line is their median, whiskers "
+    "reach to the last run within 1.5 box heights."
+)
+_CURVES = "Medians over seeds; bands are 95 % bootstrap intervals."
+EXHIBITS: tuple[Exhibit, ...] = (
+    Exhibit(
+        "mita-fig03-scores",
+        "Beta score and explicitness of each method",
+        "Mita et al., Figure 3",
+        _BOXES,
+        partial(boxes, metrics=mita.MAIN_METRICS),
+    ),
+    Exhibit(
+        "mita-fig04-strengths",
+        "Beta score and explicitness against the regularisation strength",
+        "Mita et al., Figure 4",
+        _CURVES,
+        partial(strength_curves, metrics=mita.MAIN_METRICS),
+    ),
+    Exhibit("mita-fig05-all-scores", "All scores of each method", "Mita et al., Figure 5", _BOXES, boxes),
+    Exhibit(
+        "mita-fig06-all-strengths",
+        "All scores against the regularisation strength",
+        "Mita et al., Figure 6",
+        _CURVES,
+        strength_curves,
+    ),
+)

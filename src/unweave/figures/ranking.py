@@ -1,0 +1,133 @@
+"""Which method is best on which data set by which metric, and how sure that is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+
+from unweave.figures.exhibits import Exhibit
+from unweave.figures.style import (
+    WIDTH,
+    data_name,
+    method_name,
+    metric_name,
+    new_figure,
+    order,
+    paper_style,
+)  # fmt: skip
+from unweave.study import Results
+from unweave.study.analyses.ranking import Strengths, ranking
+from unweave.study.analyses.summaries import arranged, spelled_column
+
+_CELL, _COLUMNS = 0.24, 4  # inches; panels per line
+
+
+def best_probabilities(results: Results, strengths: Strengths = "best") -> Figure:
+    """A panel per data set, a row per metric: the rank of each method, on a colour that says how sure the first is."""
+    found = ranking(results.table, strengths=strengths)
+    methods = sorted(found["method"].unique(), key=order)
+    metrics, data = (found[column].unique().tolist() for column in ("metric", "data"))
+    columns = min(_COLUMNS, len(data))
+    lines = -(-len(data) // columns)
+    width = min(WIDTH, max(3.0, 1.0 + columns * (len(methods) * _CELL + 0.25)))
+    height = 1.7 + lines * (len(metrics) * _CELL + 0.25)
+    with paper_style():
+        figure, grid = new_figure(width, height, nrows=lines, ncols=columns, sharey=True)
+        for axes in grid.ravel()[len(data) :]:
+            axes.set_visible(False)
+        for place, (axes, name) in enumerate(zip(grid.ravel(), data, strict=False)):
+            cells = found[found["data"] == name]
+            best = cells.pivot(index="metric", columns="method", values="best")
+            image = axes.imshow(
+                best.reindex(metrics, columns=methods), cmap="Blues", norm=Normalize(0, 1), aspect="auto"
+            )
+            _write_ranks(axes, cells, methods, metrics)
+            axes.set_title(data_name(name))
+            axes.set_yticks(range(len(metrics)), [metric_name(metric) for metric in metrics])
+            axes.set_xticks(range(len(methods)), [])
+            if place < columns:
+                names = [method_name(method) for method in methods]
+                axes.set_xticklabels(names, rotation=55, ha="left", rotation_mode="anchor")
+            axes.tick_params(length=0, labeltop=place < columns, labelbottom=False)
+            axes.spines[:].set_visible(False)
+        bar = figure.colorbar(image, ax=grid, location="bottom", shrink=0.5, aspect=40, pad=0.02)
+        bar.set_label("probability of the best median")
+    return figure
+
+
+def ranking_table(results: Results) -> pd.DataFrame:
+    """A row per data set and method, a column per metric: median, interval, letters."""
+    found = ranking(results.table)
+    metrics, data = (found[column].unique().tolist() for column in ("metric", "data"))
+    found = found.assign(cell=spelled_column(found, "value") + " " + found["letters"])
+    cells = found.pivot(index=["data", "method"], columns="metric", values="cell")[metrics].fillna("")
+    cells = arranged(cells.rename_axis(columns=None).reset_index(), data, order)
+    cells["data"], cells["method"] = cells["data"].map(data_name), cells["method"].map(method_name)
+    names = {metric: metric_name(metric) for metric in metrics}
+    return cells.rename(columns={"data": "Data set", "method": "Method", **names})
+
+
+def rank_table(results: Results) -> pd.DataFrame:
+    """All of the ranking: a row per data set, metric and method, best first."""
+    found = ranking(results.table)
+    return pd.DataFrame(
+        {
+            "Data set": found["data"].map(data_name),
+            "Metric": found["metric"].map(metric_name),
+            "Rank": found["rank"],
+            "Rank interval": [
+                "" if np.isnan(low) else f"{low:.0f}–{high:.0f}"
+                for low, high in found[["rank_low", "rank_high"]].to_numpy()
+            ],
+            "Method": found["method"].map(method_name),
+            "Strength": found["strength"].map(lambda strength: "" if pd.isna(strength) else f"{strength:g}"),
+            "Median": spelled_column(found, "value"),
+            "P(best)": found["best"].round(3),
+            "Letters": found["letters"],
+            "Runs": found["n"],
+        }
+    )
+
+
+def _write_ranks(axes: Any, cells: pd.DataFrame, methods: list[str], metrics: list[str]) -> None:
+    for row in cells.to_dict("records"):
+        axes.text(
+            methods.index(row["method"]),
+            metrics.index(row["metric"]),
+            str(row["rank"]),
+            ha="center",
+            va="center",
+            fontsize=6.5,
+            fontweight="bold" if row["tied"] else "normal",
+            color="white" if row["best"] > 0.6 else "black" if row["tied"] else "#8a8a8a",
+        )
+
+
+_HOW = (
+    "Each method has the strength with the best median there, which is optimistic. Medians over seeds, with 95 % "
+    "bootstrap intervals. Methods that share a letter cannot be told apart (Mann-Whitney tests with Holm's "
+    "correction at 5 %)."
+)
+EXHIBITS: tuple[Exhibit, ...] = (
+    Exhibit(
+        "ranking-best",
+        "Which method is best, and how sure that is",
+        "beyond the papers",
+        "The number is the method's rank by its median score, bold where it cannot be told apart from the first. The "
+        "colour is the bootstrap probability over seeds that its median is the largest, which is too sure if there are "
+        "only a few seeds. " + _HOW,
+        best_probabilities,
+    ),
+    Exhibit("ranking-medians", "Scores with intervals and groups", "beyond the papers", _HOW, ranking_table),
+    Exhibit(
+        "ranking-ranks",
+        "Ranks with intervals",
+        "beyond the papers",
+        "P(best): the bootstrap probability of the largest median. " + _HOW,
+        rank_table,
+    ),
+)

@@ -1,0 +1,198 @@
+"""The report's page: one HTML file that needs nothing else, neither a network nor its neighbours."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.metadata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib import resources
+
+import pandas as pd
+import yaml
+
+from unweave.figures.exhibits import Exhibit
+from unweave.figures.report import tables
+from unweave.figures.report.draw import Drawn
+from unweave.figures.report.facts import facts, summary
+from unweave.figures.report.scores import CSV, TEX, score_tables
+from unweave.study import Results
+from unweave.training.spec import installed_versions
+
+FAILURES = "tables/failures.csv"
+_ERROR = 500  # characters of an error on the page; the file has it all
+_DRAWN_WITH = (
+    "matplotlib",
+    "pandas",
+    "scipy",
+    "scikit-learn",
+)  # what decides figures, next to what decides runs
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """What there is of one paper."""
+
+    name: str
+    title: str
+    drawn: tuple[Drawn, ...]
+    absent: tuple[tuple[Exhibit, str], ...]
+    failed: tuple[tuple[Exhibit, str], ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page with a heading of its own; ``entries`` are places within: id and title."""
+
+    id: str
+    title: str
+    body: str
+    entries: tuple[tuple[str, str], ...] = ()
+
+
+def page(
+    results: Results, scores: pd.DataFrame, chapters: Sequence[Chapter], planned: int | None, command: str
+) -> str:
+    """The page as text; ``scores`` is from ``median_scores``."""
+    sections = [
+        _summary(results, planned),
+        _scores(scores),
+        *(_paper(chapter) for chapter in chapters if chapter.drawn),
+        _failed_exhibits(chapters),
+        _absent_exhibits(chapters),
+        _failures(results),
+        _making(results, command),
+    ]
+    shown = [section for section in sections if section.body]
+    return _document(f"{results.name}: report of a study", shown)
+
+
+def links(files: Sequence[str]) -> str:
+    """Links to files beside the page, named by their kind."""
+    found = (f'<a href="{escape(file)}">{escape(file.rpartition(".")[2].upper())}</a>' for file in files)
+    return f'<p class="files">{" ".join(found)}</p>'
+
+
+def failure_table(results: Results) -> pd.DataFrame:
+    """One row per failed run."""
+    return pd.DataFrame(results.failures)
+
+
+# --- the sections, in order ----------------------------------------------------------------------
+
+
+def _summary(results: Results, planned: int | None) -> Section:
+    body = f"<p>{escape(summary(results, planned))}</p>"
+    if not results.table.empty:
+        body += f'<dl class="facts">{_pairs(facts(results))}</dl>'
+    return Section("summary", "Summary", body)
+
+
+def _scores(scores: pd.DataFrame) -> Section:
+    if scores.empty:
+        return Section("scores", "Scores", "")
+    body = [
+        "<p>The median of each method over all strengths and seeds; below it the 95 % bootstrap interval of the "
+        "median. A column's heading sorts by it.</p>",
+        links((CSV, TEX)),
+    ]
+    entries = []
+    for place, (title, table) in enumerate(score_tables(scores)):
+        entries.append((f"scores-{place}", title))
+        body.append(f'<h3 id="scores-{place}">{escape(title)}</h3>{table}')
+    return Section("scores", "Scores", "".join(body), tuple(entries))
+
+
+def _paper(chapter: Chapter) -> Section:
+    body = []
+    for drawn in chapter.drawn:
+        exhibit = drawn.exhibit
+        body.append(
+            f'<article id="exhibit-{escape(exhibit.name)}"><h3>{escape(exhibit.title)}</h3>'
+            f'<p class="source">{escape(exhibit.source)}</p><figure>{drawn.body}'
+            f"<figcaption>{escape(exhibit.caption)}</figcaption></figure>{links(tuple(drawn.files))}</article>"
+        )
+    entries = tuple((f"exhibit-{drawn.exhibit.name}", drawn.exhibit.title) for drawn in chapter.drawn)
+    return Section(f"paper-{chapter.name}", chapter.title, "".join(body), entries)
+
+
+def _failed_exhibits(chapters: Sequence[Chapter]) -> Section:
+    rows = [_told(exhibit, error) for chapter in chapters for exhibit, error in chapter.failed]
+    return Section("failed", "Could not be made", _named_table(rows, "Error"))
+
+
+def _absent_exhibits(chapters: Sequence[Chapter]) -> Section:
+    rows = [_told(exhibit, reason) for chapter in chapters for exhibit, reason in chapter.absent]
+    return Section("absent", "Not in this study", _named_table(rows, "Reason"))
+
+
+def _told(exhibit: Exhibit, why: str) -> tuple[str, str, str]:
+    return exhibit.title, exhibit.source, why
+
+
+def _named_table(rows: list[tuple[str, str, str]], why: str) -> str:
+    return tables.html_table(pd.DataFrame(rows, columns=["What", "Source", why]), why) if rows else ""
+
+
+def _failures(results: Results) -> Section:
+    if not results.failures:
+        return Section("failures", "Failed runs", "")
+    shown = failure_table(results).assign(error=lambda table: table["error"].str.slice(0, _ERROR))
+    body = links((FAILURES,)) + tables.html_table(shown, "Failed runs")
+    return Section("failures", "Failed runs", body)
+
+
+def _making(results: Results, command: str) -> Section:
+    versions = installed_versions() | {name: importlib.metadata.version(name) for name in _DRAWN_WITH}
+    spec = yaml.safe_dump(results.spec, sort_keys=False, allow_unicode=True) if results.spec else ""
+    body = f"<p>This report was made by</p><pre>{escape(command)}</pre><p>with these versions:</p>"
+    body += f'<dl class="facts">{_pairs(list(versions.items()))}</dl>'
+    if spec:
+        body += f"<details><summary>The study's specification</summary><pre>{escape(spec)}</pre></details>"
+    return Section("making", "How it was made", body)
+
+
+def _pairs(pairs: Sequence[tuple[str, str]]) -> str:
+    return "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in pairs)
+
+
+# --- the whole -----------------------------------------------------------------------------------
+
+
+def _document(title: str, sections: Sequence[Section]) -> str:
+    style, script = _resource("page.css"), _resource("page.js")
+    # Nothing is fetched, and of scripts only ours runs, whatever the names and errors of a study hold.
+    policy = (
+        f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; script-src '{_digest(script)}'"
+    )
+    contents = "".join(_contents(section) for section in sections)
+    parts = "".join(
+        f'<section id="{section.id}"><h2>{escape(section.title)}</h2>{section.body}</section>\n'
+        for section in sections
+    )
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<title>{escape(title)}</title>\n<link rel="icon" href="data:,">\n<style>{style}</style>\n</head>\n'
+        f'<body>\n<a class="skip" href="#report">Skip the contents</a>\n'
+        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n'
+        f'<main id="report">\n<h1>{escape(title)}</h1>\n{parts}</main>\n<script>{script}</script>\n</body>\n</html>\n'
+    )
+
+
+def _contents(section: Section) -> str:
+    inner = "".join(f'<li><a href="#{escape(id)}">{escape(title)}</a></li>' for id, title in section.entries)
+    return (
+        f'<li><a href="#{section.id}">{escape(section.title)}</a>{f"<ul>{inner}</ul>" if inner else ""}</li>'
+    )
+
+
+def _resource(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,142 @@
+"""The report of a study, written to a folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from unweave.errors import ArgumentError, UnweaveError
+from unweave.figures.papers import PAPERS, find_paper
+from unweave.figures.report.draw import FORMATS, draw
+from unweave.figures.report.page import FAILURES, Chapter, failure_table, page
+from unweave.figures.report.scores import score_files
+from unweave.figures.report.tables import csv_text
+from unweave.files import replacing
+from unweave.progress import progress
+from unweave.study import NotInStudyError, Results
+from unweave.study.analyses.scores import median_scores
+
+PAGE = "report.html"
+_LINK = re.compile(r'href="((?:figures|tables)/[^"/\\]+)"')
+
+
+class ReportError(UnweaveError):
+    """A report was written, but some of its figures or tables could not be made."""
+
+
+def write_report(
+    results: Results,
+    out: Path | str,
+    papers: Sequence[str] = tuple(PAPERS),
+    *,
+    formats: Sequence[str] = ("pdf", "png"),
+    planned: int | None = None,
+    command: str | None = None,
+) -> Path:
+    """Make all figures and tables of the papers that a study's results allow, and a page that shows them.
+
+    ``out/report.html`` holds everything and opens without a network. Beside it are ``figures/NAME.pdf`` and ``.png``,
+    ``tables/NAME.csv`` and ``.tex``. Each file is replaced whole; those of an earlier report that this one does
+    not have are removed once the new page is there. The same results make the same bytes.
+
+    Parameters
+    ----------
+    papers
+        names from ``PAPERS``, in the page's order.
+    formats
+        of figures: pdf, png, svg. The page holds a PNG in any case.
+    planned
+        how many runs the study is to have, if known.
+    command
+        what a reader types to make the report again; without it, the call of this function.
+
+    Returns
+    -------
+    the path of the page. What the study has no results for is listed there with the reason.
+
+    Raises
+    ------
+    ReportError
+        after everything else is written, if a figure or table could not be made for any other reason.
+    """
+    folder = _checked(out, formats)
+    chapters, errors = _draw_all(results, papers, formats)
+    scores = median_scores(results.table)
+    files = score_files(scores) | _failure_files(results)
+    for chapter in chapters:
+        for drawn in chapter.drawn:
+            files |= drawn.files
+    text = page(
+        results,
+        scores,
+        chapters,
+        planned,
+        command or f"write_report(results, {str(out)!r}, {tuple(papers)!r})",
+    )
+    target = folder / PAGE
+    stale = _linked_files(target) - set(files)
+    for name, data in files.items():
+        _write(folder / name, data)
+    _write(target, text.encode())
+    for name in stale:
+        (folder / name).unlink(missing_ok=True)
+    if errors:
+        names = ", ".join(errors)
+        first = next(iter(errors.values()))
+        raise ReportError(
+            f"{target}: written, but without {names} ({type(first).__name__}: {first})"
+        ) from first
+    return target
+
+
+def _checked(out: Path | str, formats: Sequence[str]) -> Path:
+    for kind in formats:
+        if kind not in FORMATS:
+            raise ArgumentError("formats", kind, f"figures are made as {', '.join(FORMATS)}")
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise ArgumentError("out", str(out), "is a file, not a folder")
+    return folder
+
+
+def _draw_all(
+    results: Results, papers: Sequence[str], formats: Sequence[str]
+) -> tuple[list[Chapter], dict[str, Exception]]:
+    """Every paper's exhibits, made or accounted for; and the errors by the exhibit's name."""
+    chosen = [(name, find_paper(name).title, find_paper(name).exhibits) for name in dict.fromkeys(papers)]
+    chapters, errors = [], {}
+    with progress("Report", sum(len(exhibits) for *_, exhibits in chosen), "exhibits") as advance:
+        for name, title, exhibits in chosen:
+            drawn, absent, failed = [], [], []
+            for exhibit in exhibits:
+                try:
+                    drawn.append(draw(exhibit, results, formats))
+                except NotInStudyError as error:
+                    absent.append((exhibit, str(error)))
+                except Exception as error:  # a mistake in one figure must not cost the reader all others
+                    failed.append((exhibit, f"{type(error).__name__}: {error}"))
+                    errors[exhibit.name] = error
+                advance(1, exhibit.name)
+            chapters.append(Chapter(name, title, tuple(drawn), tuple(absent), tuple(failed)))
+    return chapters, errors
+
+
+def _failure_files(results: Results) -> dict[str, bytes]:
+    return {FAILURES: csv_text(failure_table(results)).encode()} if results.failures else {}
+
+
+def _linked_files(page: Path) -> set[str]:
+    """The files that a page names as its own: an earlier report's page is the list of what it wrote."""
+    try:
+        return set(_LINK.findall(page.read_text(encoding="utf-8")))
+    except (FileNotFoundError, UnicodeDecodeError):
+        return set()
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        with replacing(path) as temporary:
+            temporary.write_bytes(data)
+    except OSError as error:
+        raise UnweaveError(f"{path}: cannot be written ({error.strerror or error})") from error

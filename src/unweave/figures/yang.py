@@ -1,0 +1,204 @@
+"""The figures of Yang et al. (2020), and a table of what they show, from any study of correlated posteriors."""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from unweave.figures.exhibits import Exhibit
+from unweave.figures.style import (
+    WIDTH,
+    data_name,
+    method_name,
+    metric_name,
+    new_figure,
+    order,
+    paper_style,
+)  # fmt: skip
+from unweave.study import NotInStudyError, Results
+from unweave.study.analyses import yang
+from unweave.study.analyses.intervals import Array
+from unweave.study.analyses.summaries import arranged, spelled_column
+
+# Blue without correlation, orange with, as in the paper; then for studies of more than two correlations.
+_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#7F7F7F")
+_VIOLIN = 5  # fewer values are drawn as points alone
+_COLUMNS = 3
+
+
+def violins(results: Results, latent_size: int | None = None, metric: str = "mig") -> Figure:
+    """A panel per data set, at each method one violin per correlation of the posterior's noise."""
+    rows = yang.by_correlation(results.table, metric, latent_size)
+    data, methods = rows["data"].unique().tolist(), sorted(rows["method"].unique(), key=order)
+    colors = _colors(rows)
+    levels = list(colors)
+    columns = min(_COLUMNS, len(data))
+    lines = -(-len(data) // columns)
+    tilt: dict[str, Any] = {}
+    if columns * len(methods) > 9:
+        tilt = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+    rng = np.random.default_rng(0)
+    with paper_style():
+        width, height = WIDTH if columns > 1 else WIDTH / 2, 0.7 + (2.0 if tilt else 1.7) * lines
+        figure, grid = new_figure(width, height, nrows=lines, ncols=columns)
+        for axes in grid.ravel()[len(data) :]:
+            axes.set_visible(False)
+        for axes, name in zip(grid.ravel(), data, strict=False):
+            here = rows[rows["data"] == name]
+            for (method, level), values in here.groupby(["method", "correlation"])["value"]:
+                slot = (levels.index(level) + 0.5) / len(levels) - 0.5
+                place = methods.index(method) + 0.84 * slot
+                _draw_violin(axes, place, values.to_numpy(), 0.76 / len(levels), colors[level], rng)
+            axes.set_xticks(range(len(methods)), [method_name(method) for method in methods], **tilt)
+            axes.set_xlim(-0.55, len(methods) - 0.45)
+            axes.set(title=data_name(name), ylabel=metric_name(metric))
+        _legend(figure, colors, f"{rows['latent_size'].iloc[0]} latents")
+    return figure
+
+
+def costs(results: Results, data: str | None = None) -> Figure:
+    """KL and total correlation against the reconstruction error, a column per method, on one data set.
+
+    The data set is ``data``, else dSprites, else the first with two correlations.
+    """
+    runs = yang.costs(results.table)
+    known = runs["data"].unique().tolist()
+    name = data or ("dsprites" if "dsprites" in known else known[0])
+    runs = runs[runs["data"] == name]
+    if runs.empty:
+        raise NotInStudyError(f"the study has no method with two values of correlation on {name}")
+    latents = runs["latent_size"].mode().iloc[0]
+    runs = runs[runs["latent_size"] == latents]
+    methods = sorted(runs["method"].unique(), key=order)
+    colors = _colors(runs)
+    shown = {"kl": "KL", "total_correlation": "total correlation"}
+    with paper_style():
+        width = min(WIDTH, 1.1 + 1.6 * len(methods))
+        figure, grid = new_figure(width, 3.6, nrows=2, ncols=len(methods), sharex=True, sharey="row")
+        for axes, method in zip(grid.T, methods, strict=True):
+            for level, color in colors.items():
+                points = runs[(runs["method"] == method) & (runs["correlation"] == level)]
+                style = {
+                    "color": color,
+                    "s": 9,
+                    "alpha": 0.6,
+                    "linewidths": 0,
+                    "rasterized": len(points) > 200,
+                }
+                for panel, quantity in zip(axes, shown, strict=True):
+                    panel.scatter(points["reconstruction"], points[quantity], **style)
+            axes[0].set_title(method_name(method))
+        for panel, label in zip(grid[:, 0], shown.values(), strict=True):
+            panel.set_ylabel(f"{label} (nats)")
+        figure.supxlabel("reconstruction error (nats)", fontsize=8)
+        _legend(figure, colors, f"{data_name(name)}, {latents} latents")
+    return figure
+
+
+def decline_table(results: Results, metric: str = "mig") -> pd.DataFrame:
+    """The change of the median score from uncorrelated to correlated noise, per data set and method."""
+    found = yang.decline(results.table, metric)
+    found = arranged(found, results.table["data"].unique().tolist(), order)
+    found = found.sort_values("latent_size", kind="stable")
+    name = metric_name(metric)
+    return pd.DataFrame(
+        {
+            "Data set": found["data"].map(data_name),
+            "Latents": found["latent_size"],
+            "Method": found["method"].map(method_name),
+            "s": found["correlation"],
+            f"{name}, s = 0": found["plain"].round(3),
+            f"{name}, correlated": found["correlated"].round(3),
+            "Difference": spelled_column(found, "difference"),
+            "p": found["p"].map(_probability),
+            "p, Holm": found["p_holm"].map(_probability),
+            "Runs": found["n_plain"].astype(str) + " + " + found["n_correlated"].astype(str),
+        }
+    ).reset_index(drop=True)
+
+
+def _draw_violin(
+    axes: Any, place: float, values: Array, width: float, color: str, rng: np.random.Generator
+) -> None:
+    if len(values) >= _VIOLIN:
+        body = axes.violinplot(values, [place], widths=width, showextrema=False)["bodies"][0]
+        body.set(facecolor=color, edgecolor=color, alpha=0.35)
+    jitter = place + rng.uniform(-0.18, 0.18, len(values)) * width
+    many = len(values) > 60
+    size = 1.5 if many else 6 if len(values) >= _VIOLIN else 14
+    axes.scatter(
+        jitter,
+        values,
+        s=size,
+        color=color,
+        alpha=0.5 if many else 0.9,
+        linewidths=0,
+        rasterized=many,
+    )
+    axes.hlines(
+        np.median(values), place - 0.3 * width, place + 0.3 * width, color="black", linewidth=1.2, zorder=3
+    )
+
+
+def _colors(rows: pd.DataFrame) -> dict[float, str]:
+    return dict(zip(sorted(rows["correlation"].unique()), itertools.cycle(_COLORS), strict=False))
+
+
+def _legend(figure: Figure, colors: dict[float, str], title: str) -> None:
+    handles = [Patch(color=color, alpha=0.7, label=f"s = {level:g}") for level, color in colors.items()]
+    figure.legend(
+        handles=handles,
+        title=title,
+        title_fontsize=8,
+        loc="outside upper center",
+        ncols=len(handles),
+        handlelength=1.3,
+    )
+
+
+def _probability(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+_HOW = (
+    "Each point is a run; the line is the median. s is the correlation of the noise of the approximate posterior. Runs "
+    "of all strengths of a method are taken together."
+)
+EXHIBITS: tuple[Exhibit, ...] = (
+    Exhibit(
+        "yang-fig01-mig",
+        "MIG with and without correlated posterior noise",
+        "Yang et al., Figure 1",
+        _HOW,
+        violins,
+    ),
+    Exhibit(
+        "yang-fig02-costs",
+        "Reconstruction error, KL term and total correlation",
+        "Yang et al., Figure 2",
+        "Each point is a run. The KL term is that of the objective, without the constant that correlated noise adds "
+        "to the true KL. The total correlation is that of sampled codes.",
+        costs,
+    ),
+    Exhibit(
+        "yang-fig05-mig-20-latents",
+        "MIG with and without correlated posterior noise, 20 latents",
+        "Yang et al., Figure 5",
+        _HOW,
+        partial(violins, latent_size=20),
+    ),
+    Exhibit(
+        "yang-table-decline",
+        "The decline of MIG under correlated posterior noise",
+        "of the numbers in Yang et al., Figures 1 and 5",
+        "Medians, their difference with a 95 % bootstrap interval, and the two-sided Mann-Whitney test of no "
+        "difference, also with Holm's correction for all rows.",
+        decline_table,
+    ),
+)

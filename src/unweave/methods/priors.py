@@ -1,0 +1,138 @@
+"""Priors p(z|u) given labels: parts that are handed to a method, in place of N(0, I)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from unweave.errors import ArgumentError, unknown_name
+from unweave.methods.checks import check_positive
+from unweave.methods.label_distribution import SCALED_VARIANCE, LabelDistribution, LabelLayout
+from unweave.methods.spec import MethodSpec
+from unweave.methods.terms import Pass, Posterior, Terms, frozen
+from unweave.networks import MLP, GaussianHeads
+from unweave.objectives import kl_to_standard_normal, reparameterise, standard_noise
+
+HIDDEN = (1000, 1000, 1000)  # Mita et al., table 3
+
+
+class ConditionalPrior(nn.Module):
+    """p(z|u) = N(m(u), diag v(u)), learned by the method's own KL (iVAE, Khemakhem et al. 2020).
+
+    Where labels are missing, a bound on log p(x) also needs p(u), of which iVAE has no model: it is fixed, uniform
+    (see :meth:`LabelDistribution.cross_entropy_to_uniform`). Mita et al. leave it out; without it nothing holds back
+    the entropy of a Gaussian q(u|x).
+    """
+
+    encoder: nn.Module
+
+    def attach(self, spec: MethodSpec) -> None:
+        """Make the network for the method's labels and codes."""
+        self.encoder = _LabelEncoder(layout_of(spec).width, spec.latent_size)
+
+    def given(self, u: Tensor) -> Posterior:
+        """p(z|u) of labels u (n, d)."""
+        return Posterior(*self.encoder(u))
+
+    def forward(self, made: Pass) -> Terms:
+        """-E_q(u|x)[log p(u)] of the missing labels; nothing where all are given."""
+        if made.prediction is None or made.missing is None:
+            return Terms()
+        cross_entropy = torch.where(made.missing, made.prediction.cross_entropy_to_uniform(), 0.0)
+        return Terms.of(label_prior=(cross_entropy.sum(1).mean(), 1.0))
+
+
+class LabelVAE(nn.Module):
+    """p(z|u) = q(z|u), the encoder of a second VAE, on the labels alone (IDVAE, Mita et al., equation 16).
+
+        log p(u) >= E_q(z|u)[log p(u|z)] - KL(q(z|u) || N(0, I))
+
+    It learns by this bound only: in the method's own KL its weights are held fixed (section 4.1). p(u|z) is a Gaussian
+    with diagonal covariance for labels on a scale, categorical for one-hot ones.
+
+    ``label_variance``: of that Gaussian. None: learned, one for each label, from 1/12 on (the variance of a uniform
+    number in [0, 1]). A number: fixed. The authors' code takes the sum of squared errors, which is 0.5; that is more
+    than the labels vary, so that q(z|u) has nothing to gain from u and falls back to N(0, I).
+    """
+
+    encoder: nn.Module
+    decoder: nn.Module
+
+    def __init__(self, label_variance: float | None = None) -> None:
+        super().__init__()
+        if label_variance is not None:
+            check_positive("label_variance", label_variance)
+        self.label_variance = label_variance
+
+    def attach(self, spec: MethodSpec) -> None:
+        """Make the networks for the method's labels and codes."""
+        self.layout = layout_of(spec)
+        width = self.layout.width
+        self.encoder = _LabelEncoder(width, spec.latent_size)
+        self.decoder = MLP(spec.latent_size, HIDDEN, width, activation="leaky_relu")
+        fixed = self.label_variance is not None
+        start = math.log(self.label_variance or SCALED_VARIANCE)
+        self.log_variance = nn.Parameter(
+            torch.full((width,), start), requires_grad=not fixed and bool(self.layout.scaled)
+        )
+        floor = torch.zeros(width) if fixed else self.layout.variance_floor()
+        self.register_buffer("log_floor", floor.log(), persistent=False)
+
+    def given(self, u: Tensor) -> Posterior:
+        """p(z|u) of labels u (n, d). Gradients go on to u, and none to the weights."""
+        with frozen(self.encoder):
+            return Posterior(*self.encoder(u))
+
+    def labels(self, z: Tensor) -> LabelDistribution:
+        """p(u|z) of codes z (n, D)."""
+        assert isinstance(self.log_floor, Tensor)
+        log_variance = torch.logaddexp(self.log_variance, self.log_floor)
+        return LabelDistribution(self.layout, self.decoder(z), log_variance)
+
+    def forward(self, made: Pass) -> Terms:
+        """The second VAE's own loss, on the labels of the batch; missing ones are draws from q(u|x)."""
+        assert made.u is not None
+        mean, log_variance = self.encoder(made.u)
+        z = reparameterise(mean, log_variance, standard_noise(mean, generator=made.generator))
+        likelihood = self.labels(z).log_probability(made.u).sum(1).mean()
+        kl = kl_to_standard_normal(mean, log_variance).sum(1).mean()
+        return Terms.of(label_reconstruction=(-likelihood, 1.0), label_kl=(kl, 1.0))
+
+
+PRIORS: dict[str, Callable[..., nn.Module]] = {"conditional": ConditionalPrior, "label_vae": LabelVAE}
+
+
+def create_prior(given: Mapping[str, Any]) -> nn.Module:
+    """A prior by ``{"name": …}`` and its parameters."""
+    parameters = dict(given)
+    name = parameters.pop("name", None)
+    if name not in PRIORS:
+        raise unknown_name("prior", str(name), PRIORS)
+    try:
+        return PRIORS[name](**parameters)
+    except TypeError as error:
+        raise ArgumentError("prior", dict(given), str(error)) from error
+
+
+def layout_of(spec: MethodSpec) -> LabelLayout:
+    """Which labels the method of a spec learns from."""
+    if spec.labels is None:
+        raise ArgumentError("labels", None, f"{spec.name} learns from labels: the spec needs them")
+    return LabelLayout.of(spec.labels)
+
+
+class _LabelEncoder(nn.Module):
+    """Three layers of 1000 with leaky ReLU, two heads: u (n, d) to mean and log-variance (n, D)."""
+
+    def __init__(self, width: int, latent_size: int) -> None:
+        super().__init__()
+        self.features = MLP(width, HIDDEN, None, activation="leaky_relu")
+        self.heads = GaussianHeads(HIDDEN[-1], latent_size)
+
+    def forward(self, u: Tensor) -> tuple[Tensor, Tensor]:
+        mean, log_variance = self.heads(self.features(u))
+        return mean, log_variance

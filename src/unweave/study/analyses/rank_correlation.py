@@ -1,0 +1,116 @@
+"""Spearman's rank correlation with a bootstrap interval over clusters of runs, such as those of one seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+Array = npt.NDArray[np.float64]
+_BATCH = 20  # resamples at a time: 5 MB for 1,800 runs and 16 scores
+_FEWEST = 3  # runs: two points always have a correlation of 1 or -1
+
+
+def rank_correlations(
+    scores: pd.DataFrame,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    cluster: str = "seed",
+    level: float = 0.95,
+    draws: int = 500,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Spearman's correlation of each score in ``rows`` with each in ``columns``: row, column, value, low, high, n.
+
+    ``scores`` has one row per run (or whatever is compared) and a column per score; each pair is compared on the n
+    runs that have both, equal values sharing their mean rank. ``low`` and ``high`` bound the percentile bootstrap
+    interval: the values of the column ``cluster`` are drawn with replacement, all runs of a cluster together, and
+    ranked anew each time. NaN: no correlation of fewer than 3 runs or of a constant, no interval of one cluster.
+    """
+    left, right = list(rows), list(columns)
+    used = scores[[cluster, *dict.fromkeys([*left, *right])]]
+    if not used.isna().to_numpy().any():
+        return _frame(left, right, *_correlate(used, left, right, cluster, level, draws, seed), n=len(used))
+    # Runs lack some scores: each pair has runs of its own.
+    pairs = []
+    for row in left:
+        for column in right:
+            both = used.dropna(subset=[row, column])
+            found = _correlate(both, [row], [column], cluster, level, draws, seed)
+            pairs.append(_frame([row], [column], *found, n=len(both)))
+    return pd.concat(pairs, ignore_index=True)
+
+
+def _correlate(
+    scores: pd.DataFrame, left: list[str], right: list[str], cluster: str, level: float, draws: int, seed: int
+) -> tuple[Array, Array, Array]:
+    """Value, low and high, each (left, right), where every run has every score."""
+    nothing = np.full((len(left), len(right)), np.nan)
+    if len(scores) < _FEWEST:
+        return nothing, nothing, nothing
+    codes, clusters = pd.factorize(scores[cluster])
+    names = list(dict.fromkeys([*left, *right]))
+    below = np.stack([_below(scores[name].to_numpy(np.float64), codes) for name in names])
+    pair = np.ix_([names.index(name) for name in left], [names.index(name) for name in right])
+    value = _resampled(below, codes, np.ones((1, len(clusters))))[0][pair]
+    if len(clusters) < 2:
+        return value, nothing, nothing
+    chances = np.full(len(clusters), 1 / len(clusters))
+    counts = np.random.default_rng(seed).multinomial(len(clusters), chances, size=draws).astype(np.float64)
+    batches = [_resampled(below, codes, counts[i : i + _BATCH])[:, *pair] for i in range(0, draws, _BATCH)]
+    low, high = _quantiles(np.concatenate(batches), [(1 - level) / 2, (1 + level) / 2])
+    return value, low, high
+
+
+def _below(values: Array, codes: npt.NDArray[np.intp]) -> Array:
+    """Per cluster and run (C, n): the cluster's runs that score less, and half of those that score the same.
+
+    Weighted by how often each cluster was drawn, their sum over clusters is the run's rank among what was drawn.
+    So the ranks in all resamples are one matrix product, without any sorting.
+    """
+    order = np.argsort(values, kind="stable")
+    member = np.zeros((len(values) + 1, codes.max() + 1))
+    member[np.arange(1, len(values) + 1), codes[order]] = 1
+    counts = np.cumsum(member, axis=0)
+    first, last = (np.searchsorted(values[order], values, side) for side in ("left", "right"))
+    found: Array = (counts[first] + counts[last]).T / 2
+    return found
+
+
+def _resampled(below: Array, codes: npt.NDArray[np.intp], counts: Array) -> Array:
+    """Pearson's correlations of the ranks in each resample (draws, M, M), from M times ``_below`` (M, C, n)."""
+    weights = counts[:, codes]
+    middle = weights.sum(axis=1)[:, None, None] / 2  # the mean rank
+    ranks = (counts @ below).transpose(1, 0, 2) - middle
+    ranks *= np.sqrt(weights)[:, None]
+    products = ranks @ ranks.transpose(0, 2, 1)
+    deviations = np.sqrt(np.diagonal(products, axis1=1, axis2=2))
+    with np.errstate(invalid="ignore"):
+        found: Array = products / (deviations[:, :, None] * deviations[:, None])
+    return np.clip(found, -1, 1)
+
+
+def _quantiles(samples: Array, which: list[float]) -> Array:
+    if not np.isnan(samples).any():
+        return np.quantile(samples, which, axis=0)
+    # In some resamples a score was constant; where it always is, there is no interval.
+    flat = samples.reshape(len(samples), -1)
+    found = np.full((len(which), flat.shape[1]), np.nan)
+    some = ~np.isnan(flat).all(axis=0)
+    found[:, some] = np.nanquantile(flat[:, some], which, axis=0)
+    return found.reshape(len(which), *samples.shape[1:])
+
+
+def _frame(left: list[str], right: list[str], value: Array, low: Array, high: Array, n: int) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "row": np.repeat(np.array(left, dtype=object), len(right)),
+            "column": np.tile(np.array(right, dtype=object), len(left)),
+            "value": value.ravel(),
+            "low": low.ravel(),
+            "high": high.ravel(),
+            "n": n,
+        }
+    )

@@ -1,0 +1,79 @@
+"""Grids of settings, by an algebra of four forms: axes, product, zip and chain."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+from unweave.errors import UnweaveError
+
+Point = dict[str, Any]
+Path = tuple[str | int, ...]
+_OPERATORS = ("product", "zip", "chain")
+
+
+class GridError(UnweaveError):
+    """A grid that cannot be expanded; ``path`` leads to the part at fault."""
+
+    def __init__(self, path: Path, message: str) -> None:
+        self.path = path
+        super().__init__(message)
+
+
+def expand(grid: Any, path: Path = ()) -> list[Point]:
+    """All points of a grid, in order.
+
+    - axes: ``{method: beta_vae, beta: [1, 4]}``: every combination, the last axis fastest. An axis is a value, a
+      list of values, or ``{range: 5}`` for 0, 1, 2, 3, 4 (also ``[start, stop]`` and ``[start, stop, step]``).
+    - ``{product: [grid, …]}``: every combination of a point of each.
+    - ``{zip: [grid, …]}``: the first point of each together, the second of each, …; equally many. Also
+      ``{zip: {lambda_od: [1, 2], lambda_d: [10, 20]}}``.
+    - ``{chain: [grid, …]}``, or just a list of grids: one after the other.
+    """
+    if isinstance(grid, list):
+        return [point for i, part in enumerate(grid) for point in expand(part, (*path, i))]
+    if not isinstance(grid, dict) or not grid:
+        raise GridError(path, f"{grid!r}: a grid is a mapping of axes, or one of {', '.join(_OPERATORS)}")
+    operators = [key for key in grid if key in _OPERATORS]
+    if not operators:
+        axes = [[(name, value) for value in _values(axis, (*path, name))] for name, axis in grid.items()]
+        return [dict(point) for point in product(*axes)]
+    if len(grid) > 1:
+        raise GridError(path, f"{operators[0]} stands alone; put further axes into its list")
+    parts = grid[operators[0]]
+    path = (*path, operators[0])
+    if operators[0] == "zip" and isinstance(parts, dict):
+        parts = [{name: axis} for name, axis in parts.items()]
+    if not isinstance(parts, list) or not parts:
+        raise GridError(path, f"{operators[0]} needs a list of grids")
+    expanded = [expand(part, (*path, i)) for i, part in enumerate(parts)]
+    if operators[0] == "chain":
+        return [point for part in expanded for point in part]
+    if operators[0] == "zip" and len({len(part) for part in expanded}) > 1:
+        raise GridError(path, f"zip needs grids of one length; these have {[len(p) for p in expanded]}")
+    combined = zip(*expanded, strict=True) if operators[0] == "zip" else product(*expanded)
+    return [_joined(points, path) for points in combined]
+
+
+def _values(axis: Any, path: Path) -> list[Any]:
+    if isinstance(axis, dict) and set(axis) == {"range"}:
+        bounds = axis["range"] if isinstance(axis["range"], list) else [axis["range"]]
+        if not 1 <= len(bounds) <= 3 or not all(type(bound) is int for bound in bounds):
+            raise GridError(path, f"range: {axis['range']!r}: needs one to three whole numbers")
+        try:
+            axis = list(range(*bounds))
+        except ValueError as error:
+            raise GridError(path, f"range: {bounds}: {error}") from error
+    if isinstance(axis, list) and not axis:
+        raise GridError(path, "an axis needs at least one value")
+    return axis if isinstance(axis, list) else [axis]
+
+
+def _joined(points: tuple[Point, ...], path: Path) -> Point:
+    joined: Point = {}
+    for point in points:
+        twice = joined.keys() & point.keys()
+        if twice:
+            raise GridError(path, f"{sorted(twice)[0]!r} is set by two of its parts")
+        joined |= point
+    return joined

@@ -1,0 +1,166 @@
+"""A job: one run of a study, with every setting resolved. Its name is the hash of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from unweave.errors import ArgumentError, DataError, UnweaveError, unknown_name
+from unweave.study.grid import GridError, Point, expand
+from unweave.study.source import Source
+from unweave.study.spec import Study, Training
+
+FORMAT = 1
+_DEFAULTS = Training().model_dump()
+
+
+@dataclass(frozen=True)
+class Job:
+    """A method with all its hyperparameters, trained on a data set in a stated way from a seed."""
+
+    data: str
+    method: str
+    hyperparameters: Mapping[str, Any]
+    training: Mapping[str, Any]
+    seed: int
+    identity: str  # names the run's directory; equal in every study that contains the run
+
+    @property
+    def strength_name(self) -> str:
+        """The method's first hyperparameter, by which the papers vary it."""
+        return next(iter(self.hyperparameters), "")
+
+    @property
+    def strength(self) -> float:
+        """Its value; NaN for a method without any."""
+        value = self.hyperparameters.get(self.strength_name)
+        return float(value) if isinstance(value, (int, float)) else math.nan
+
+    @property
+    def group(self) -> str:
+        """What is common to the runs that differ in their seed only."""
+        return _hash({**_identifying(self), "seed": None})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, as they are hashed and written down."""
+        return {
+            "format": FORMAT,
+            "data": self.data,
+            "method": self.method,
+            "hyperparameters": dict(self.hyperparameters),
+            "training": dict(self.training),
+            "seed": self.seed,
+        }
+
+    def __str__(self) -> str:
+        strength = f" {self.strength_name} {self.strength:g}" if self.strength_name else ""
+        return f"{self.method}{strength} on {self.data}, seed {self.seed}"
+
+
+def plan(study: Study, source: Source | None = None) -> list[Job]:
+    """All runs of a study, in the order of its grid, each once; nothing is trained or loaded."""
+    source = source or Source({})
+    try:
+        points = expand(study.runs, ("runs",))
+    except GridError as error:
+        name = ".".join(str(key) for key in error.path)
+        raise DataError(f"{source.place(error.path)}: {name}: {error}") from error
+    defaults = study.training.model_dump()
+    checked: dict[str, Any] = {}
+    jobs: dict[str, Job] = {}
+    for point in points:
+        try:
+            job = _job(point, defaults, study.requires, checked)
+        except UnweaveError as error:
+            raise DataError(f"{source.place(('runs',))}: in the grid's point {point}: {error}") from error
+        jobs.setdefault(job.identity, job)
+    return list(jobs.values())
+
+
+def missing_methods(jobs: list[Job]) -> list[str]:
+    """The methods of a plan that this version does not have."""
+    from unweave.methods import METHODS
+
+    return sorted({job.method for job in jobs} - set(METHODS))
+
+
+def _job(point: Point, defaults: dict[str, Any], later: list[str], checked: dict[str, Any]) -> Job:
+    settings = dict(point)
+    for name in ("data", "method", "seed"):
+        if name not in settings:
+            raise ArgumentError(name, None, "every run needs data, method and seed")
+    data, method, seed = (settings.pop(name) for name in ("data", "method", "seed"))
+    if type(seed) is not int or seed < 0:
+        raise ArgumentError("seed", seed, "needs a whole number >= 0")
+    training = {name: settings.pop(name, default) for name, default in defaults.items()}
+    # "method.steps" is a hyperparameter whose name the training takes for itself.
+    given = {name.removeprefix("method."): value for name, value in settings.items()}
+    key = json.dumps([data, method, given, training], sort_keys=True, default=str)
+    if key not in checked:  # seeds repeat the same settings many times
+        checked[key] = _resolved(data, method, given, training, point.keys() & defaults.keys(), later)
+    hyperparameters, training = checked[key]
+    job = Job(data, method, hyperparameters, training, seed, "")
+    return replace(job, identity=_hash(_identifying(job))[:20])
+
+
+def _resolved(
+    data: Any, method: Any, given: dict[str, Any], training: dict[str, Any], own: Any, later: list[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Hyperparameters with their defaults, and checked settings; equal runs come out equal (4 is 4.0)."""
+    from unweave.methods import METHODS, hyperparameters
+
+    _check_data(data)
+    if own:
+        training = _checked_training(training)
+    if method not in METHODS:
+        if method in later:
+            return given, training
+        raise unknown_name("method", str(method), [*METHODS, *later])
+    known = hyperparameters(method)
+    for name in given:
+        if name not in known:
+            raise unknown_name(
+                f"hyperparameter of {method}", name, [*known, *(f for f in Training.model_fields)]
+            )
+    METHODS[method](**given)
+    resolved = {**known, **given}
+    floats = {name for name, value in known.items() if isinstance(value, float) or value is None}
+    return {
+        name: float(value) if name in floats and type(value) is int else value
+        for name, value in resolved.items()
+    }, training
+
+
+def _checked_training(values: dict[str, Any]) -> dict[str, Any]:
+    from pydantic import ValidationError
+
+    try:
+        return Training.model_validate(values).model_dump()
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ArgumentError(str(first["loc"][0]), first["input"], first["msg"]) from error
+
+
+def _check_data(data: Any) -> None:
+    from pathlib import Path
+
+    from unweave.data import registry
+
+    if not isinstance(data, str):
+        raise ArgumentError("data", data, "needs a data set's name or a folder of images")
+    if data not in registry.names() and not Path(data).is_dir():
+        raise unknown_name("data set", data, [*registry.names(), "a folder"])
+
+
+def _identifying(job: Job) -> dict[str, Any]:
+    """What is hashed: settings at their default are left out, so that one which a later version adds changes nothing."""
+    own = {name: value for name, value in job.training.items() if value != _DEFAULTS[name]}
+    return {**job.as_dict(), "training": own}
+
+
+def _hash(values: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

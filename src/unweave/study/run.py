@@ -1,0 +1,82 @@
+"""Running a study to its end, from wherever it is."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from filelock import FileLock
+
+from unweave.errors import ArgumentError, MissingDataError, UnweaveError
+from unweave.progress import progress
+from unweave.study.collect import collect
+from unweave.study.executors import Executor
+from unweave.study.job import missing_methods, plan
+from unweave.study.place import SPEC
+from unweave.study.results import Results
+from unweave.study.source import Source
+from unweave.study.spec import Study
+from unweave.study.status import watch_workers
+from unweave.study.store import StudyFolder
+from unweave.study.work import load_data
+
+_LOOK_SECONDS = 1.0
+
+
+def prepare(study: Study, source: Source | None, root: Path) -> StudyFolder:
+    """The folder of a study, checked before anything runs: its methods are there, and so is its data."""
+    jobs = plan(study, source)
+    folder = StudyFolder(root, study.name, study, jobs)
+    assert folder.units is not None  # checks the metrics
+    missing = missing_methods(list(jobs))
+    if missing:
+        raise ArgumentError("method", ", ".join(missing), "this version of unweave does not have it")
+    for data, size in {(job.data, job.training["image_size"]): None for job in folder.pending()}:
+        try:
+            load_data(data, size)
+        except MissingDataError as error:
+            raise MissingDataError(f"{error}\nOr leave it out: --set data=[…]") from error
+    return folder
+
+
+def run(folder: StudyFolder, executor: Executor) -> Results:
+    """Do all runs that are pending. Whatever was done before, in this study or another in the same folder, stays."""
+    _write_once(folder)
+    left = {job.identity: job for job in folder.pending()}
+    total = len(folder.jobs)
+    with progress(folder.name, total, "runs", done=total - len(left)) as advance:
+        looked = 0.0
+
+        def watch() -> bool:
+            nonlocal looked
+            if time.monotonic() - looked > _LOOK_SECONDS:
+                ended = [key for key, job in left.items() if folder.is_done(job) or folder.has_failed(job)]
+                for key in ended:
+                    del left[key]
+                advance(len(ended), watch_workers(folder))
+                looked = time.monotonic()
+            return bool(left)
+
+        if left:
+            executor.run(folder, watch)
+    return collect(folder)
+
+
+def _write_once(folder: StudyFolder) -> None:
+    """Write the study down; one of the same name that says something else is not overwritten unnoticed."""
+    folder.folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.folder / ".lock", timeout=60):
+        path = folder.folder / SPEC
+        if path.exists() and path.read_text() != folder.study.dump():
+            path.replace(path.with_name(f"study-until-{time.strftime('%Y%m%d-%H%M%S')}.yaml"))
+        folder.write()
+
+
+def check_finished(results: Results) -> None:
+    """Raise if runs of the study failed."""
+    if results.failures:
+        first = results.failures[0]
+        raise UnweaveError(
+            f"{len(results.failures)} runs failed; the first, {first['method']} on {first['data']}, "
+            f"with {first['error']}\n'unweave study status' lists them, 'unweave study resume' tries them again."
+        )

@@ -1,0 +1,162 @@
+"""What a study file says, checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from unweave.errors import DataError, unknown_name
+from unweave.study.source import Source, override, read
+
+_STRICT = ConfigDict(extra="forbid", frozen=True)
+
+
+class Training(BaseModel):
+    """How runs are trained, unless the grid says otherwise: the arguments of ``methods.create`` and ``train``."""
+
+    model_config = _STRICT
+
+    steps: int = Field(300_000, gt=0)
+    batch_size: int = Field(64, gt=0)
+    learning_rate: float = Field(1e-4, gt=0)
+    latent_size: int = Field(10, gt=0)
+    architecture: str = "auto"
+    reconstruction: str = "bernoulli"
+    correlation: float = Field(0.0, ge=0, lt=1)
+    capacity: dict[str, float] | None = None
+    extra_terms: list[dict[str, Any]] = []
+    precision: str = "32-true"
+    image_size: int | None = Field(None, gt=0)
+
+
+class MetricEntry(BaseModel):
+    """A metric with parameters of its own. ``as`` names it in the results, where it is used more than once."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
+
+    metric: str
+    label: str | None = Field(None, alias="as", pattern=r"^[a-z][a-z0-9_]*$")
+
+    @property
+    def name(self) -> str:
+        """The metric's name in the results."""
+        return self.label or self.metric
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The parameters given here."""
+        return dict(self.model_extra or {})
+
+
+class Evaluation(BaseModel):
+    """What is measured of each run, as the arguments of ``unweave.evaluate``."""
+
+    model_config = _STRICT
+
+    metrics: list[str | MetricEntry] = ["paper"]
+    protocol: Literal["paper", "dlib"] = "dlib"
+    representations: list[Literal["mean", "sampled"]] = ["mean"]
+    num_train: int = Field(10_000, ge=2)
+    num_test: int = Field(5_000, ge=2)
+    seed: int = Field(0, ge=0)
+    params: dict[str, dict[str, Any]] = {}
+    keep_codes: bool = False
+
+    @field_validator("metrics", "representations", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return [value] if isinstance(value, (str, Mapping)) else value
+
+
+class Study(BaseModel):
+    """A study: a grid of runs, how they are trained and measured, and which papers' figures to draw of them."""
+
+    model_config = _STRICT
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)
+    title: str = ""
+    description: str = ""
+    training: Training = Training()
+    runs: Any
+    evaluation: Evaluation = Evaluation()
+    reports: list[str] = ["locatello", "ranking"]
+    requires: list[str] = Field([], description="methods that this version may not have yet")
+
+    def dump(self) -> str:
+        """The study as YAML, with everything that it left to defaults."""
+        values = self.model_dump(mode="json", by_alias=True)
+        values["evaluation"]["metrics"] = [
+            {key: value for key, value in entry.items() if value is not None}
+            if isinstance(entry, dict)
+            else entry
+            for entry in values["evaluation"]["metrics"]
+        ]
+        return yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
+
+
+def studies_folder() -> Path:
+    """Where the papers' studies lie: in the installed package, or beside its source."""
+    package = Path(__file__).resolve().parent.parent
+    return next(
+        (folder for folder in (package / "studies", package.parent.parent / "studies") if folder.is_dir()),
+        package / "studies",
+    )
+
+
+def known_studies() -> list[str]:
+    """The names of the studies that come with unweave."""
+    return sorted(path.stem for path in studies_folder().glob("*.yaml"))
+
+
+def load_study(study: str | Path, overrides: Mapping[str, Any] | None = None) -> tuple[Study, Source]:
+    """A study by name or file, with fields overridden by dotted path, and where each of its values was written."""
+    path = Path(study)
+    if path.suffix not in (".yaml", ".yml"):
+        path = studies_folder() / f"{study}.yaml"
+        if not path.exists():
+            raise unknown_name("study", str(study), [*known_studies(), "a file.yaml"])
+    elif not path.exists():
+        raise DataError(f"{path}: there is no such study file")
+    source = read(path)
+    source.values.setdefault("name", path.stem)
+    for name, value in (overrides or {}).items():
+        source = override(source, name, value)
+    return check(source), source
+
+
+def check(source: Source) -> Study:
+    """A study from its source; a mistake is told with the line it stands in."""
+    try:
+        return Study.model_validate(source.values)
+    except ValidationError as error:
+        raise DataError("\n".join(_told(found, source) for found in _nearest(error))) from error
+
+
+def _nearest(error: ValidationError) -> list[Any]:
+    """The errors of a field, once: of a metric that is neither a name nor a mapping there would be two."""
+    found: dict[tuple[Any, ...], Any] = {}
+    for entry in error.errors(include_url=False):
+        path = tuple(key for key in entry["loc"] if key not in ("str", "MetricEntry"))
+        found.setdefault(path, {**entry, "loc": path})
+    return list(found.values())
+
+
+def _told(entry: Any, source: Source) -> str:
+    path: Sequence[str | int] = entry["loc"]
+    name = ".".join(str(key) for key in path)
+    if entry["type"] == "extra_forbidden":
+        known = _fields(path[:-1])
+        return f"{source.place(tuple(path))}: {unknown_name('field', name, known)}"
+    if entry["type"] == "missing":
+        return f"{source.place(tuple(path))}: {name}: is missing"
+    return f"{source.place(tuple(path))}: {name} = {entry['input']!r}: {entry['msg']}"
+
+
+def _fields(path: Sequence[str | int]) -> list[str]:
+    model: type[BaseModel] = {(): Study, ("training",): Training, ("evaluation",): Evaluation}[tuple(path)]  # type: ignore[index]
+    prefix = "".join(f"{key}." for key in path)
+    return [prefix + name for name in model.model_fields]

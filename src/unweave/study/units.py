@@ -1,0 +1,136 @@
+"""The pieces that a run's evaluation is made of; each is computed and kept by itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from unweave.data import Dataset
+from unweave.errors import ArgumentError
+from unweave.metrics import METRICS, Score
+from unweave.metrics.evaluate import PAPER, SAMPLED, UNSUPERVISED, applies, check_settings
+from unweave.study.spec import Evaluation, MetricEntry
+
+UDR = "udr"
+UDR_IMAGES = 1_000
+# These are of the posterior or draw from it themselves: there is one value, not one per representation.
+OF_THE_POSTERIOR = (SAMPLED, UNSUPERVISED, "monte_carlo_total_correlation", "windin")
+_OF_SAMPLED_CODES = ("reconstruction", "kl", "elbo")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One metric of one representation, with everything that decides its value."""
+
+    label: str
+    metric: str
+    representation: str
+    protocol: str
+    num_train: int
+    num_test: int
+    seed: int
+    params: dict[str, Any]
+
+    @property
+    def file(self) -> str:
+        """The name of the file that keeps the score; another setting has another name."""
+        values = json.dumps(asdict(self), sort_keys=True, default=str)
+        digest = hashlib.sha256(values.encode()).hexdigest()[:10]
+        suffix = "safetensors" if self.metric == UDR else "json"  # of a run alone UDR knows the codes only
+        return f"{self.label}-{self.representation}-{digest}.{suffix}"
+
+    @property
+    def codes(self) -> str:
+        """Which codes it is computed from: those of the mean, or sampled ones."""
+        return "mean" if self.metric in OF_THE_POSTERIOR else self.representation
+
+
+def units(evaluation: Evaluation) -> list[Unit]:
+    """All units of an evaluation, checked."""
+    found: dict[tuple[str, str], Unit] = {}
+    for representation in evaluation.representations:
+        for entry in _entries(evaluation):
+            unit = _unit(entry, representation, evaluation)
+            key = (unit.label, unit.representation)
+            if key in found and found[key] != unit:
+                raise ArgumentError(
+                    "metrics", entry.name, "is there twice with other parameters; name one with 'as:'"
+                )
+            found.setdefault(key, unit)
+    unused = set(evaluation.params) - {unit.metric for unit in found.values()}
+    if unused:
+        raise ArgumentError("evaluation.params", sorted(unused)[0], "is not one of the study's metrics")
+    for unit in found.values():
+        check_settings(
+            unit.metric, {k: v for k, v in unit.params.items() if (unit.metric, k) != (UDR, "num_images")}
+        )
+    return list(found.values())
+
+
+def applicable(unit: Unit, data: Dataset) -> bool:
+    """Whether a unit makes sense on a data set: many need discrete factors."""
+    return unit.metric == UDR or applies(unit.metric, data, is_vae=True)
+
+
+def identity(found: list[Unit]) -> str:
+    """A hash of all units: it names the file that says that a run has them all."""
+    names = "\n".join(sorted(unit.file for unit in found))
+    return hashlib.sha256(names.encode()).hexdigest()[:16]
+
+
+def scalars(unit: Unit, score: Score, factor_names: tuple[str, ...]) -> Iterator[tuple[str, str, float]]:
+    """A score as rows of the results: (metric, representation, value), its value first, then what it is made of."""
+    home = "sampled" if unit.metric in (SAMPLED, UNSUPERVISED) else unit.representation
+    yield unit.label, home, score.value
+    for name, value in score.details.items():
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            own = home
+            if unit.metric == UNSUPERVISED:
+                own = "sampled" if name in _OF_SAMPLED_CODES else "mean"
+            yield f"{unit.label}.{name}", own, float(value)
+    if unit.metric == "downstream":
+        means = score.details["accuracy"].mean(axis=1)
+        for size, accuracy in zip(score.details["sizes"], means, strict=True):
+            yield f"{unit.label}.{size}", home, float(accuracy)
+    if unit.metric == "attribute_classification":
+        for name, accuracy in zip(factor_names, score.details["per_factor"], strict=True):
+            yield f"{unit.label}.{name}", home, float(accuracy)
+
+
+def _entries(evaluation: Evaluation) -> Iterator[MetricEntry]:
+    for entry in evaluation.metrics:
+        if isinstance(entry, MetricEntry):
+            yield entry
+        elif entry in ("paper", "all"):
+            everything = [name for name in METRICS if METRICS[name].kind != "models"]
+            names = PAPER if entry == "paper" else everything
+            yield from (MetricEntry(metric=name) for name in (*names, SAMPLED, UNSUPERVISED))
+        else:
+            yield MetricEntry(metric=entry)
+
+
+def _unit(entry: MetricEntry, representation: str, evaluation: Evaluation) -> Unit:
+    if entry.metric == UDR or entry.metric in OF_THE_POSTERIOR:
+        representation = "mean"
+    label = entry.name
+    if entry.metric == SAMPLED and entry.label is None:
+        label, representation = "gaussian_total_correlation", "sampled"
+    params = {**evaluation.params.get(entry.metric, {}), **entry.params}
+    if entry.metric == UDR:
+        params = {"num_images": UDR_IMAGES, **params}
+    metric = entry.metric
+    if metric == "gaussian_total_correlation" and representation == "sampled":
+        metric = SAMPLED
+    return Unit(
+        label=label,
+        metric=metric,
+        representation=representation,
+        protocol=evaluation.protocol,
+        num_train=evaluation.num_train,
+        num_test=evaluation.num_test,
+        seed=evaluation.seed,
+        params=params,
+    )

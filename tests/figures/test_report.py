@@ -1,0 +1,363 @@
+import base64
+import hashlib
+import itertools
+import re
+import sys
+from html.parser import HTMLParser
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from PIL import Image
+
+from unweave.errors import ArgumentError, UnweaveError
+from unweave.figures.exhibits import Exhibit
+from unweave.figures.papers import PAPERS, Paper
+from unweave.figures.report import ReportError, tables, write_report
+from unweave.study import NotInStudyError, Results
+from unweave.study.results import as_table
+
+EVIL = "<script>alert('x')</script> & \"quoted\""
+VOID = {"meta", "link", "img"}
+
+
+class Page(HTMLParser):
+    """The elements of a page, with their attributes and text; refuses tags that do not match."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.source = path.read_text(encoding="utf-8")
+        self.elements, self.open = [], []
+        self.feed(self.source)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        element = {"tag": tag, "text": "", **dict(attrs)}
+        self.elements.append(element)
+        if tag not in VOID:
+            self.open.append(element)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop()["tag"] == tag
+
+    def handle_data(self, data):
+        for element in self.open:
+            element["text"] += data
+
+    def all(self, *tags):
+        return [element for element in self.elements if element["tag"] in tags]
+
+    def section(self, name):
+        return next((e["text"] for e in self.all("section") if e["id"] == name), None)
+
+
+def results(name="small", methods=("beta_vae", "factor_vae"), **more):
+    rng = np.random.default_rng(0)
+    rows = [
+        {
+            "run": f"{data}-{method}-{strength}-{seed}", "data": data, "method": method, "strength_name": "beta",
+            "strength": strength, "seed": seed, "correlation": 0.0, "latent_size": 10, "steps": 1000, "settings": "{}",
+            "metric": metric, "representation": "mean", "protocol": "paper", "value": rng.random(), "seconds": 1.0,
+        }
+        for data in ("dsprites", "cars3d")
+        for method in methods
+        for strength in (1.0, 4.0)
+        for seed in range(3)
+        for metric in ("mig", "sap", "dci.completeness")
+    ]  # fmt: skip
+    return Results(name, as_table(rows), **more)
+
+
+def figure(results):
+    made = Figure(figsize=(3, 2), layout="constrained")
+    axes = made.subplots()
+    axes.scatter(results.table["seed"], results.table["value"], rasterized=True)
+    axes.set_title("scores")
+    return made
+
+
+def picture(results):
+    return Image.new("RGB", (40, 20), "navy")
+
+
+def means(results):
+    return results.table.groupby(["data", "method"])["value"].mean().unstack("data")
+
+
+def absent(results):
+    raise NotInStudyError(f"the study has no {EVIL}")
+
+
+def broken(results):
+    raise ZeroDivisionError(f"division by {EVIL}")
+
+
+def interrupted(results):
+    raise KeyboardInterrupt
+
+
+def exhibit(make, name=None, title="A title"):
+    return Exhibit(
+        name or make.__name__, title, f"Someone et al., Figure {make.__name__}", "How to read it.", make
+    )
+
+
+@pytest.fixture
+def show(monkeypatch, tmp_path):
+    """Write a report of the given exhibits, as the only ones there are."""
+
+    def write(*made, study=None, **options):
+        module = ModuleType("unweave.figures.fake")
+        module.EXHIBITS = tuple(one if isinstance(one, Exhibit) else exhibit(one) for one in made)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        monkeypatch.setitem(PAPERS, "fake", Paper("Someone et al.: A paper", "fake"))
+        return write_report(study or results(), tmp_path / "out", ["fake"], **options)
+
+    return write
+
+
+def files_in(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+def check_page(path):
+    """What holds for every report: it needs nothing from outside, and a reader without a screen can use it."""
+    page = Page(path)
+    ids = [e["id"] for e in page.elements if "id" in e]
+    assert len(ids) == len(set(ids))
+    for element in page.elements:
+        for address in (element[key] for key in ("href", "src") if key in element):
+            if address.startswith("#"):
+                assert address[1:] in ids
+            elif not address.startswith("data:"):
+                assert element["tag"] == "a"
+                assert (path.parent / address).is_file()
+        assert not [key for key in element if key.startswith("on") or key == "style"]
+    assert not re.search(r"\bhttps?:|@import|\burl\(|\bfetch\(", page.source)
+    assert page.all("html")[0]["lang"] == "en"
+    assert len(page.all("h1")) == len(page.all("main")) == 1
+    levels = [int(e["tag"][1]) for e in page.all("h1", "h2", "h3")]
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+    assert all(e["alt"] and int(e["width"]) > 0 for e in page.all("img"))
+    assert all(e["scope"] in ("row", "col") for e in page.all("th"))
+    assert len(page.all("script")) == 1
+    return page
+
+
+def test_the_page_is_whole_by_itself_and_all_links_lead_somewhere(show):
+    failures = [
+        {"run": "f", "data": "d", "method": "vae", "strength": np.nan, "seed": 1, "error": "out of memory"}
+    ]
+    page = check_page(
+        show(figure, means, picture, absent, study=results(failures=failures, spec={"seeds": 3}))
+    )
+    order = [e["id"] for e in page.all("section")]
+    assert order == ["summary", "scores", "paper-fake", "absent", "failures", "making"]
+    assert "out of memory" in page.section("failures")
+    assert "seeds: 3" in page.section("making")
+    assert "Someone et al., Figure picture" in page.section("paper-fake")
+    assert len(page.all("img")) == 2
+
+
+def test_the_policy_allows_this_script_and_style_and_nothing_else(show):
+    page = Page(show(figure))
+    policy = next(e["content"] for e in page.all("meta") if "http-equiv" in e)
+    for tag in ("style", "script"):
+        digest = base64.b64encode(hashlib.sha256(page.all(tag)[0]["text"].encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'")
+
+
+def test_names_and_errors_are_text_whatever_they_hold(show):
+    study = results(
+        EVIL, methods=("beta_vae", EVIL), spec={EVIL: EVIL}, failures=[{"run": EVIL, "error": EVIL}]
+    )
+    study.table.loc[study.table["data"] == "cars3d", "data"] = EVIL
+    titled = Exhibit("titled", EVIL, EVIL, EVIL, figure)
+    page = check_page(show(titled, exhibit(means, title=EVIL), absent, study=study, command=EVIL))
+    assert page.all("title")[0]["text"].startswith(EVIL)
+    assert page.all("img")[0]["alt"] == EVIL
+    for part in ("summary", "scores", "paper-fake", "absent", "failures", "making"):
+        assert EVIL in page.section(part).replace("''", "'")  # YAML doubles quotes
+
+
+def test_the_summary_counts_runs_and_what_they_are_of(show):
+    study = results(failures=[{"run": "f", "error": "e"}])
+    text = Page(show(figure, study=study, planned=30)).section("summary")
+    assert "24 runs finished and 1 failed, of 30 planned." in text
+    assert "2 methods at 2 strengths on 2 data sets with 3 seeds for 1,000 steps" in text
+    assert "72 scores of 2 metrics by the protocol paper" in text
+    assert "β-VAE: beta = 1, 4" in text
+
+
+def test_scores_are_medians_per_data_set(show):
+    study = results()
+    path = show(figure, study=study)
+    page = Page(path)
+    rows = study.table.query("data == 'cars3d' and method == 'factor_vae' and metric == 'sap'")["value"]
+    assert [e["text"] for e in page.all("h3")][:2] == ["dSprites", "Cars3D"]
+    assert f"{rows.median():.3f}" in page.section("scores")
+    found = pd.read_csv(path.parent / "tables/scores.csv").query(
+        "data == 'cars3d' and method == 'factor_vae' and metric == 'sap'"
+    )
+    assert found["value"].item() == pytest.approx(rows.median())
+    medians = (path.parent / "tables/scores.tex").read_text()
+    assert r"Cars3D & FactorVAE & " in medians
+    assert f"{rows.median():.3f}" in medians
+
+
+def test_a_study_without_results_has_a_report_too(show):
+    page = check_page(show(absent, study=Results("empty", as_table([]))))
+    assert "0 runs finished" in page.section("summary")
+    assert page.section("scores") is None
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def test_figures_and_tables_lie_beside_the_page(show):
+    study = results()
+    path = show(figure, means, picture, study=study)
+    files = files_in(path.parent)
+    assert set(files) == {
+        "report.html", "figures/figure.pdf", "figures/figure.png", "figures/picture.png", "tables/means.csv",
+        "tables/means.tex", "tables/scores.csv", "tables/scores.tex",
+    }  # fmt: skip
+    assert files["figures/figure.pdf"].startswith(b"%PDF")
+    with Image.open(path.parent / "figures/figure.png") as image:
+        assert image.size == (600, 400)
+    embedded = [e["src"].partition(",")[2] for e in Page(path).all("img")]
+    assert base64.b64decode(embedded[0]) == files["figures/figure.png"]
+    read = pd.read_csv(path.parent / "tables/means.csv", index_col="method")
+    pd.testing.assert_frame_equal(read, means(study), check_names=False)
+
+
+def test_formats_can_be_chosen(show):
+    path = show(figure, formats=("svg",))
+    assert [name for name in files_in(path.parent) if name.startswith("figures/")] == ["figures/figure.svg"]
+    assert Page(path).all("img")[0]["src"].startswith("data:image/png;base64,")
+
+
+def test_the_same_results_make_the_same_bytes(show):
+    first = files_in(show(figure, means, formats=("pdf", "png", "svg")).parent)
+    assert files_in(show(figure, means, formats=("pdf", "png", "svg")).parent) == first
+
+
+def test_files_of_exhibits_that_are_gone_are_removed_and_no_others(show):
+    folder = show(figure, means, picture).parent
+    (folder / "figures/mine.pdf").write_text("mine")
+    show(means)
+    assert not (folder / "figures/figure.pdf").exists()
+    assert not (folder / "figures/picture.png").exists()
+    assert (folder / "figures/mine.pdf").read_text() == "mine"
+    assert (folder / "tables/means.csv").exists()
+
+
+def test_an_interrupted_report_leaves_the_earlier_one_as_it_was(show):
+    folder = show(figure).parent
+    before = files_in(folder)
+    with pytest.raises(KeyboardInterrupt):
+        show(exhibit(means, "figure"), interrupted)
+    assert files_in(folder) == before
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(show, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "tables").write_text("in the way")
+    with pytest.raises(UnweaveError, match=r"tables.*cannot be written"):
+        show(means)
+
+
+# --- what cannot be made -------------------------------------------------------------------------
+
+
+def test_what_the_study_lacks_is_listed_with_the_reason(show):
+    page = Page(show(figure, absent))
+    assert "Someone et al., Figure absent" in page.section("absent")
+    assert f"the study has no {EVIL}" in page.section("absent")
+    assert page.section("failed") is None
+
+
+def test_a_broken_exhibit_costs_the_reader_nothing_else(show, tmp_path):
+    with pytest.raises(
+        ReportError, match=r"report\.html: written, but without broken .ZeroDivisionError"
+    ) as told:
+        show(broken, figure)
+    assert isinstance(told.value.__cause__, ZeroDivisionError)
+    page = check_page(tmp_path / "out" / "report.html")
+    assert f"ZeroDivisionError: division by {EVIL}" in page.section("failed")
+    assert len(page.all("img")) == 1
+
+
+def test_bad_arguments_are_refused_before_any_work(show, tmp_path):
+    with pytest.raises(ArgumentError, match="did you mean 'locatello'"):
+        write_report(results(), tmp_path / "out", ["locatelo"])
+    with pytest.raises(ArgumentError, match="formats = 'jpg'"):
+        show(interrupted, formats=("jpg",))
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "out").write_text("")
+    with pytest.raises(ArgumentError, match="is a file"):
+        show(interrupted)
+
+
+# --- tables as text ------------------------------------------------------------------------------
+
+
+def test_tex_is_escaped_and_ruled():
+    table = pd.DataFrame({"β & co_1": ["50 %", "{x}^2 ~ \\y", "a<b #1 $"], "λ": [-0.5, np.nan, 0.25]})
+    assert tables.tex_text(table).splitlines() == [
+        r"\begin{tabular}{lr}",
+        r"\toprule",
+        r"$\beta$ \& co\_1 & $\lambda$ \\",
+        r"\midrule",
+        r"50 \% & $-$0.500 \\",
+        r"\{x\}\textasciicircum{}2 \textasciitilde{} \textbackslash{}y & -- \\",
+        r"a$<$b \#1 \$ & 0.250 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([1.0, 16.0], ["1", "16"]),
+        ([0.5, 0.25], ["0.500", "0.250"]),
+        ([0.5, 1e-7], ["0.5", "1e-07"]),
+        ([12345.6, 0.5], ["1.23e+04", "0.5"]),
+        ([1, 20], ["1", "20"]),
+        ([True, False], ["True", "False"]),
+        ([0.5, np.inf], ["0.500", "inf"]),
+        ([np.nan, np.nan], ["–", "–"]),
+        (["x", None], ["x", "–"]),
+    ],
+)
+def test_a_column_has_one_format_that_hides_no_number(values, texts):
+    html = tables.html_table(pd.DataFrame({"first": ["a", "b"], "second": values}), "label")
+    assert re.findall(r"<td[^>]*>(.*?)</td>", html) == texts
+
+
+def test_an_index_that_means_something_becomes_columns():
+    nested = pd.DataFrame(
+        [[1, 2]],
+        index=pd.Index(["x"], name="method"),
+        columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")]),
+    )
+    assert tables.csv_text(tables.flat(nested)) == "method,a b,a c\nx,1,2\n"
+    counted = pd.DataFrame({"a": [1, 2, 3]})
+    assert list(tables.flat(counted[counted["a"] > 1]).columns) == ["a"]
+
+
+def test_long_tables_are_cut_on_the_page_only(show):
+    def long(results):
+        return pd.DataFrame({"row": range(1000)})
+
+    path = show(exhibit(long))
+    assert "The first 200 of 1,000 rows." in Page(path).section("paper-fake")
+    assert len(pd.read_csv(path.parent / "tables/long.csv")) == 1000

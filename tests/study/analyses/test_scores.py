@@ -1,0 +1,101 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from unweave.study import NotInStudyError
+from unweave.study.analyses.scores import CONDITIONS, median_scores
+from unweave.study.results import as_table
+
+
+def rows(values, **changes):
+    """One row per value, a run each."""
+    base = {
+        "data": "dsprites", "method": "beta_vae", "strength_name": "beta", "strength": 4.0, "correlation": 0.0,
+        "latent_size": 10, "steps": 100, "settings": "{}", "metric": "mig", "representation": "mean",
+        "protocol": "paper", "seconds": 1.0,
+    }  # fmt: skip
+    return [
+        {**base, "run": f"{sorted(changes.items())}{seed}", "seed": seed, "value": value, **changes}
+        for seed, value in enumerate(values)
+    ]
+
+
+def one(found, **wanted):
+    kept = found
+    for name, value in wanted.items():
+        kept = kept[kept[name] == value]
+    assert len(kept) == 1
+    return kept.iloc[0]
+
+
+def test_medians_are_over_strengths_and_seeds_of_unbalanced_groups():
+    table = as_table(
+        rows([0.1, 0.2], strength=1.0)
+        + rows([0.3, 0.4, 0.9], strength=2.0)
+        + rows([0.5, 0.7], method="factor_vae")
+    )
+    found = median_scores(table)
+    beta, factor = one(found, method="beta_vae"), one(found, method="factor_vae")
+    assert (beta["value"], beta["n"]) == (0.3, 5)
+    assert (factor["value"], factor["n"]) == (pytest.approx(0.6), 2)
+    assert 0.1 <= beta["low"] <= beta["value"] <= beta["high"] <= 0.9
+    assert list(found.columns) == [
+        *CONDITIONS,
+        "method",
+        "metric",
+        "representation",
+        "value",
+        "low",
+        "high",
+        "n",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("data", "cars3d"), ("correlation", 0.5), ("latent_size", 5), ("steps", 200), ("protocol", "dlib")],
+)
+def test_what_is_not_comparable_is_kept_apart(name, other):
+    found = median_scores(as_table(rows([0.2, 0.4]) + rows([0.6, 0.8], **{name: other})))
+    assert sorted(found["value"]) == pytest.approx([0.3, 0.7])
+    assert one(found, **{name: other})["value"] == pytest.approx(0.7)
+
+
+def test_the_mean_representation_comes_before_the_sampled_one():
+    table = as_table(
+        rows([0.5])
+        + rows([0.1], representation="sampled")
+        + rows([-20.0], metric="elbo", representation="sampled")
+    )
+    found = median_scores(table)
+    assert one(found, metric="mig")["value"] == 0.5
+    assert one(found, metric="elbo")["representation"] == "sampled"
+
+
+def test_details_are_left_out_unless_asked_for_and_order_is_kept():
+    table = as_table(
+        rows([0.5], metric="sap", data="shapes3d")
+        + rows([0.4], metric="dci", data="shapes3d")
+        + rows([0.3], metric="dci.completeness", data="shapes3d")
+        + rows([0.6], metric="sap", data="cars3d")
+    )
+    found = median_scores(table)
+    assert found[["data", "metric"]].to_numpy().tolist() == [
+        ["shapes3d", "sap"], ["shapes3d", "dci"], ["cars3d", "sap"],
+    ]  # fmt: skip
+    assert median_scores(table, ["dci.completeness"])["value"].tolist() == [0.3]
+    with pytest.raises(NotInStudyError, match="'mig'"):
+        median_scores(table, ["mig"])
+
+
+def test_one_run_has_no_interval_and_missing_values_do_not_count():
+    found = median_scores(as_table(rows([0.5, np.nan])))
+    assert found["n"].tolist() == [1]
+    assert found["value"].tolist() == [0.5]
+    assert found[["low", "high"]].isna().all(axis=None)
+
+
+def test_no_results_make_an_empty_table():
+    found = median_scores(as_table([]))
+    assert isinstance(found, pd.DataFrame)
+    assert found.empty
