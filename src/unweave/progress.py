@@ -78,7 +78,17 @@ class _Rate(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
-        return Text(f"{speed:,.0f} {self.unit}/s" if speed else "")
+        return Text(_rate(speed, self.unit) if speed else "")
+
+
+def _rate(per_second: float, unit: str) -> str:
+    """A rate for people: 450 images/s, 1.2 runs/min."""
+    for factor, name in ((1, "s"), (60, "min")):
+        if per_second * factor >= 10:
+            return f"{per_second * factor:,.0f} {unit}/{name}"
+        if per_second * factor >= 1:
+            return f"{per_second * factor:.1f} {unit}/{name}"
+    return f"{per_second * 3600:.1f} {unit}/h"
 
 
 class _Log:
@@ -114,6 +124,6 @@ class _Log:
             if self.total and rate and self.done < self.total
             else ""
         )
-        line = f"{self.description}: {self.done * scale:,.0f}{of} {unit}, {rate * scale:,.0f} {unit}/s{left}"
+        line = f"{self.description}: {self.done * scale:,.0f}{of} {unit}, {_rate(rate * scale, unit)}{left}"
         line += f", {self.note}" if self.note else ""
         print(line, file=sys.stderr, flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,13 +11,14 @@ import typer
 
 from unweave.cli import output
 from unweave.cli.settings import parse_settings
-from unweave.errors import ArgumentError
+from unweave.errors import ArgumentError, unknown_name
 
 app = typer.Typer(
     help="Plan, run, watch and report studies: grids of runs.",
     no_args_is_help=True,
     rich_markup_mode=None,
-    epilog="\b\nExamples:\n  unweave study list\n  unweave study plan locatello-small\n  unweave study run locatello-small\n"
+    epilog="\b\nExamples:\n  unweave study list\n  unweave study plan locatello-small\n"
+    "  unweave study run locatello-small\n"
     "  unweave study status locatello-small --watch\n  unweave study report locatello-small\n"
     '  unweave study results locatello-small --sql "select method, median(value) from results '
     "where metric = 'mig' group by method\"\n"
@@ -88,7 +90,22 @@ def plan(
     output.show_facts(facts)
 
 
-Executor = Annotated[str, typer.Option(help="local (processes of this machine) or ray.")]
+ExecutorName = Annotated[str, typer.Option(help="local (processes of this machine) or ray.")]
+Processes = Annotated[
+    int | None, typer.Option(min=1, help="Worker processes.  [default: as measured]", show_default=False)
+]
+Threads = Annotated[
+    int | None, typer.Option(min=1, help="Threads of each.  [default: as measured]", show_default=False)
+]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
+Address = Annotated[
+    str | None, typer.Option(help="Of a Ray cluster; without it one is started here.", show_default=False)
+]
+Storage = Annotated[
+    str | None,
+    typer.Option(help="Where Ray's nodes meet, if they do not share the folder: s3://…", show_default=False),
+]
+Report = Annotated[bool, typer.Option(help="Write the report at the end.")]
 
 
 @app.command()
@@ -96,52 +113,38 @@ def run(
     study: StudyName,
     settings: Settings = None,
     root: Root = ROOT,
-    executor: Executor = "local",
-    processes: Annotated[
-        int | None,
-        typer.Option(min=1, help="Worker processes.  [default: as measured]", show_default=False),
-    ] = None,
-    threads: Annotated[
-        int | None,
-        typer.Option(min=1, help="Threads of each.  [default: as measured]", show_default=False),
-    ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")] = "auto",
-    address: Annotated[
-        str | None, typer.Option(help="Of a Ray cluster; without it one is started here.", show_default=False)
-    ] = None,
-    storage: Annotated[
-        str | None,
-        typer.Option(
-            help="Where Ray's nodes meet, if they do not share the folder: s3://…", show_default=False
-        ),
-    ] = None,
-    report: Annotated[bool, typer.Option(help="Write the report at the end.")] = True,
+    executor: ExecutorName = "local",
+    processes: Processes = None,
+    threads: Threads = None,
+    device: Device = "auto",
+    address: Address = None,
+    storage: Storage = None,
+    report: Report = True,
 ) -> None:
     """Do all runs of a study that are not done yet, wherever it stopped before.
 
     Ctrl-C or a crash loses nothing: the same command goes on. A second command on the same folder, on this
     machine or another that shares it, joins in: it takes runs that nobody works on.
     """
-    checked, source = _load(study, settings)
-    _run(checked, source, root, executor, processes, threads, device, address, storage, report, retry=False)
+    machines = _Machines(executor, processes, threads, device, address, storage)
+    _run(*_load(study, settings), root, machines, report)
 
 
 @app.command()
 def resume(
     study: StudyName,
-    settings: Settings = None,
     root: Root = ROOT,
-    executor: Executor = "local",
-    processes: Annotated[int | None, typer.Option(min=1, show_default=False)] = None,
-    threads: Annotated[int | None, typer.Option(min=1, show_default=False)] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")] = "auto",
-    address: Annotated[str | None, typer.Option(help="Of a Ray cluster.", show_default=False)] = None,
-    storage: Annotated[str | None, typer.Option(help="As for 'run'.", show_default=False)] = None,
-    report: Annotated[bool, typer.Option(help="Write the report at the end.")] = True,
+    executor: ExecutorName = "local",
+    processes: Processes = None,
+    threads: Threads = None,
+    device: Device = "auto",
+    address: Address = None,
+    storage: Storage = None,
+    report: Report = True,
 ) -> None:
-    """As 'run', and runs that failed are tried again."""
-    checked, source = _load(_as_started(study, root, settings), settings)
-    _run(checked, source, root, executor, processes, threads, device, address, storage, report, retry=True)
+    """Go on with a study as it was started, overridden fields included, and try failed runs again."""
+    machines = _Machines(executor, processes, threads, device, address, storage)
+    _run(*_load(str(root / _name(study) / "study.yaml"), None), root, machines, report, retry=True)
 
 
 @app.command()
@@ -218,65 +221,64 @@ def _name(study: str) -> str:
     return _load(study, None)[0].name if path.suffix in (".yaml", ".yml") else study
 
 
-def _as_started(study: str, root: Path, settings: list[str] | None) -> str:
-    """The file of a study as it was started, with what was overridden then."""
-    started = root / _name(study) / "study.yaml"
-    return str(started) if started.exists() and not settings else study
+@dataclass(frozen=True)
+class _Machines:
+    """Who does the runs, as the options say."""
+
+    executor: str
+    processes: int | None
+    threads: int | None
+    device: str
+    address: str | None
+    storage: str | None
+
+    def check(self) -> None:
+        """Refuse options that do not belong together."""
+        if self.executor not in ("local", "ray"):
+            raise unknown_name("--executor", self.executor, ("local", "ray"))
+        unused = {"--processes": self.processes} if self.executor == "ray" else {}
+        if self.executor == "local":
+            unused = {"--address": self.address, "--storage": self.storage}
+        for name, value in unused.items():
+            if value is not None:
+                raise ArgumentError(name, value, f"is not for the executor {self.executor!r}")
+
+    def start(self, root: Path) -> Any:
+        """The executor."""
+        if self.executor == "ray":
+            from unweave.study.ray_executor import RayCluster
+
+            return RayCluster(self.address, self.threads or 1, self.device, self.storage)
+        from unweave.study.executors import Local
+        from unweave.study.packing import best_packing, cores
+
+        if self.processes is None and self.threads is None:
+            processes, threads, _ = best_packing(root)
+            return Local(processes, threads, self.device)
+        processes = self.processes or max(1, cores() // (self.threads or 1))
+        return Local(processes, self.threads or max(1, cores() // processes), self.device)
 
 
 def _run(
-    checked: Any,
-    source: Any,
-    root: Path,
-    executor: str,
-    processes: int | None,
-    threads: int | None,
-    device: str,
-    address: str | None,
-    storage: str | None,
-    report: bool,
-    retry: bool,
+    checked: Any, source: Any, root: Path, machines: _Machines, report: bool, retry: bool = False
 ) -> None:
+    machines.check()
     from unweave.study.run import check_finished, prepare
     from unweave.study.run import run as run_study
 
     folder = prepare(checked, source, root)
     if retry:
         print(f"{folder.forgive()} failed runs are tried again")
-    chosen = _executor(folder, executor, processes, threads, device, address, storage)
-    done = len(folder.jobs) - len(folder.pending())
-    print(f"{folder.name}: {len(folder.jobs):,} runs, {done:,} done already; {chosen}", flush=True)
+    left = len(folder.pending())
+    print(f"{folder.name}: {len(folder.jobs):,} runs, {left:,} to do", flush=True)
     started = time.monotonic()
-    found = run_study(folder, chosen)
+    found = run_study(folder, machines.start(root) if left else None)
     minutes = (time.monotonic() - started) / 60
     finished = found.table["run"].nunique()
-    print(f"{finished:,} of {len(folder.jobs):,} runs are done ({minutes:.1f} min); {folder.folder}")
+    print(f"{finished:,} of {len(folder.jobs):,} runs are done ({minutes:.1f} min): {folder.folder}")
     if report and finished:
         _report(found, folder)
     check_finished(found)
-
-
-def _executor(
-    folder: Any,
-    name: str,
-    processes: int | None,
-    threads: int | None,
-    device: str,
-    address: str | None,
-    storage: str | None,
-) -> Any:
-    from unweave.study.executors import Local
-    from unweave.study.packing import best_packing
-
-    if name == "ray":
-        from unweave.study.ray_executor import RayCluster
-
-        return RayCluster(address, threads or 1, device, storage)
-    if name != "local":
-        raise ArgumentError("--executor", name, "local or ray")
-    if processes is None and threads is None:
-        processes, threads = best_packing(folder.root)
-    return Local(processes or 1, threads or 1, device)
 
 
 def _report(found: Any, folder: Any) -> None:

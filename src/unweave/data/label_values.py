@@ -1,4 +1,4 @@
-"""The numbers of labels: checking a user's own, replacing some at random, binning, and encoding as u."""
+"""The numbers of labels: replacing some at random, binning, and encoding as u."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from unweave.errors import ArgumentError
 
 Values = npt.NDArray[np.float64]
 LabelArray = npt.NDArray[np.float32]
@@ -66,24 +64,6 @@ def replace_some(values: Values, rows: npt.NDArray[Any], sizes: Sizes, noise: fl
         new = drawn if size is None else np.floor(drawn * size)
         out[:, column] = np.where(hit & ~np.isnan(values[:, column]), new, values[:, column])
     return out
-
-
-def check_values(given: npt.NDArray[Any], discrete: bool) -> Values:
-    """A user's labels (n, K) as float64, NaN where unknown; refuses what is out of range."""
-    values = given.astype(np.float64)
-    known = ~np.isnan(values)
-    values[~known] = np.nan  # one bit pattern for all, so that equal labels have equal hashes
-    if not known.any(axis=0).all():
-        column = int(np.argmin(known.any(axis=0)))
-        raise ArgumentError("labels", f"column {column} is all NaN", "needs at least one known label")
-    with np.errstate(invalid="ignore"):
-        wrong = (values < 0) | (values != np.floor(values)) if discrete else (values < 0) | (values > 1)
-        wrong = (wrong | np.isinf(values)) & known
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0].tolist()
-        needs = "whole numbers >= 0, one for each value" if discrete else "numbers in [0, 1]"
-        raise ArgumentError(f"labels[{row}, {column}]", values[row, column].item(), f"needs {needs}, or NaN")
-    return values
 
 
 def _uniform(rows: npt.NDArray[Any], stream: int, seed: int) -> Values:

@@ -10,18 +10,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from unweave.data.columns import as_array
 from unweave.data.dataset import Dataset
 from unweave.data.factors import Rng, check_rows
-from unweave.data.label_values import (
-    LabelArray,
-    LabelColumn,
-    Values,
-    bin_values,
-    check_values,
-    encode,
-    replace_some,
-)
+from unweave.data.label_checks import check_options, check_values, column_names, factor_names, own_array
+from unweave.data.label_values import LabelArray, LabelColumn, Values, bin_values, encode, replace_some
 from unweave.data.rows import Rows
 from unweave.data.weak import LabelledSubset, labelled_subset
 from unweave.errors import ArgumentError, unknown_name
@@ -154,18 +146,18 @@ def labels_of(
     """
     if encoding not in get_args(Encoding):
         raise unknown_name("encoding", encoding, get_args(Encoding))
-    _check_options(data, bins, noise, seed)
+    check_options(data, bins, noise, seed)
     chosen = [names] if isinstance(names, str) else None if names is None else list(names)
     subset = _subset(data, labelled, seed)
     options = {"bins": bins, "noise": float(noise) or None, "labelled": labelled, "seed": seed or None}
     spec: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
-    own = None if array is None else _own_array(array, data, encoding)
+    own = None if array is None else own_array(array, data, encoding)
     if own is None:
-        chosen = _factor_names(data, chosen)
+        chosen = factor_names(data, chosen)
         ranges = [data.space.sizes[data.space.position(name)] for name in chosen]
         sizes = [size if isinstance(size, int) else None for size in ranges]
     else:
-        chosen = _column_names(chosen, own.shape[1])
+        chosen = column_names(chosen, own.shape[1])
         discrete = encoding == "one_hot" or own.dtype.kind in "biu"
         values = check_values(own, discrete)
         sizes = [int(np.nanmax(column)) + 1 if discrete else None for column in values.T]
@@ -210,58 +202,6 @@ def _columns(
     return tuple(columns)
 
 
-def _check_options(data: Dataset, bins: object, noise: object, seed: object) -> None:
-    if bins is not None and (not isinstance(bins, int) or isinstance(bins, bool) or bins < 2):
-        raise ArgumentError("bins", bins, "needs a whole number >= 2")
-    if not isinstance(noise, int | float) or isinstance(noise, bool) or not 0 <= noise <= 1:
-        raise ArgumentError("noise", noise, "needs 0 <= noise <= 1")
-    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
-        raise ArgumentError("seed", seed, "needs a whole number, 0 <= seed < 2**63")
-    if noise and not data.finite:
-        raise ArgumentError("noise", noise, f"{data.name} is endless: it has no rows to fix wrong labels for")
-
-
-def _factor_names(data: Dataset, names: list[str] | None) -> list[str]:
-    if not data.space:
-        raise ArgumentError(
-            "data", data.name, "has no factors: pass labels of your own, an array with a row for each"
-        )
-    if names is None:
-        return list(data.space.names)
-    for name in names:
-        if name not in data.space.names:
-            raise unknown_name("labels", str(name), data.space.names)
-    if not names or len(set(names)) != len(names):
-        raise ArgumentError("labels", names, f"needs different factors, of {', '.join(data.space.names)}")
-    return names
-
-
-def _column_names(names: list[str] | None, count: int) -> list[str]:
-    names = [f"label_{column}" for column in range(count)] if names is None else names
-    if len(names) != count or len(set(names)) != count:
-        raise ArgumentError(
-            "names", names, f"needs {count} different names, one for each column of the array"
-        )
-    return names
-
-
-def _own_array(array: npt.ArrayLike, data: Dataset, encoding: str) -> npt.NDArray[Any]:
-    given = as_array(array, "labels")
-    if not data.finite:
-        raise ArgumentError(
-            "labels", "an array", f"{data.name} is endless: it has no rows that could have labels"
-        )
-    if given.dtype.kind not in "biuf" or given.ndim not in (1, 2) or given.size == 0:
-        raise ArgumentError(
-            "labels", f"{given.dtype} array of shape {given.shape}", "needs numbers (n,) or (n, K)"
-        )
-    if len(given) != len(data):
-        raise ArgumentError("labels", f"{len(given)} rows", f"{data.name} has {len(data)}")
-    if encoding == "mixed":
-        raise ArgumentError("encoding", encoding, "an array of labels needs 'scaled' or 'one_hot'")
-    return given.reshape(len(given), -1)
-
-
 def _subset(data: Dataset, labelled: float | int | None, seed: int) -> LabelledSubset | None:
     """None where the subset is the whole data set."""
     if labelled is None:
@@ -279,7 +219,7 @@ def _subset(data: Dataset, labelled: float | int | None, seed: int) -> LabelledS
 
 def _rows_with_values(values: Values, subset: LabelledSubset | None) -> LabelledSubset | None:
     """The rows that have at least one label, among those of the subset; None: all rows have."""
-    has_any = (~np.isnan(values)).any(axis=1)
+    has_any = np.asarray((~np.isnan(values)).any(axis=1))
     if subset is None and has_any.all():
         return None
     rows = np.flatnonzero(has_any) if subset is None else subset.rows[has_any[subset.rows]]

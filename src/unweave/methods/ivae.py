@@ -16,6 +16,6 @@ def ivae(beta: float = 1.0) -> Composition:
 
 
 def ss_ivae(beta: float = 1.0, alpha: float = 1.0, temperature: float = 2 / 3) -> Composition:
-    """iVAE with missing labels inferred by q(u|x), + alpha * -log q(u|x) of labelled images (Mita et al., appendix C)."""
+    """iVAE with missing labels inferred by q(u|x), + alpha * -log q(u|x) of labelled images (appendix C)."""
     check_not_negative("beta", beta)
     return Composition([KL(beta)], ConditionalPrior(), LabelPredictor(alpha, temperature))

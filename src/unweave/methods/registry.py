@@ -7,11 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass, replace
 from typing import Any
 
-import numpy.typing as npt
 from torch import nn
 
 from unweave.data import Dataset
-from unweave.data.labels import Labels, labels_from_spec, labels_of
 from unweave.errors import ArgumentError, unknown_name
 from unweave.methods.annealed_vae import annealed_vae
 from unweave.methods.beta_tcvae import beta_tcvae
@@ -24,14 +22,13 @@ from unweave.methods.full_vae import full_vae
 from unweave.methods.idvae import idvae, ss_idvae
 from unweave.methods.ivae import ivae, ss_ivae
 from unweave.methods.kl import KL
+from unweave.methods.label_choice import LabelChoice, choose_labels, refuse_labels
 from unweave.methods.likelihoods import create_likelihood
 from unweave.methods.priors import create_prior, layout_of
 from unweave.methods.spec import MethodSpec
 from unweave.methods.terms import TERMS, Term, create_term
 from unweave.methods.vae import VAE, vae
 from unweave.networks import create_networks
-
-LabelChoice = Labels | Mapping[str, Any] | str | Sequence[str] | npt.ArrayLike
 
 METHODS: dict[str, Callable[..., list[Term] | Composition]] = {
     "vae": vae,
@@ -114,9 +111,8 @@ def create(
     ]
     need = _compose(name, hyperparameters, given_prior).extended(further).label_need
     if need == "none" and labels is not None:
-        told = "does not learn from labels; full_vae, ivae, idvae and any method with a prior=… do"
-        raise ArgumentError("labels", _shown(labels), f"{name} {told}")
-    chosen = None if need == "none" else _choose_labels(data, labels)
+        raise refuse_labels(name, labels)
+    chosen = None if need == "none" else choose_labels(data, labels)
     spec = MethodSpec(
         name=name,
         hyperparameters=dict(hyperparameters),
@@ -195,21 +191,6 @@ def _compose(name: str, given: Mapping[str, Any], prior: Mapping[str, Any] | Non
     return replace(parts, prior=create_prior(prior))
 
 
-def _choose_labels(data: Dataset, labels: LabelChoice | None) -> Labels:
-    if isinstance(labels, Labels):
-        return labels_from_spec(labels.spec, data, labels.array)
-    if isinstance(labels, Mapping):
-        known = [name for name in inspect.signature(labels_of).parameters if name != "data"]
-        for key in labels:
-            if key not in known:
-                raise unknown_name("labels", str(key), known)
-        return labels_of(data, **labels)
-    named = labels is None or isinstance(labels, str)
-    if named or (isinstance(labels, list | tuple) and all(isinstance(name, str) for name in labels)):
-        return labels_of(data, labels)
-    return labels_of(data, array=labels)  # type: ignore[arg-type]
-
-
 def _check_labels(spec: MethodSpec, parts: Composition) -> None:
     """Refuse missing labels where the method cannot do without, and parts that do not go together."""
     if parts.prior is not None and any(getattr(term, "needs_labels", False) for term in parts.terms):
@@ -221,10 +202,6 @@ def _check_labels(spec: MethodSpec, parts: Composition) -> None:
         raise ArgumentError(
             "labels", "some rows have none", f"{spec.name} needs the labels of every row{hint}"
         )
-
-
-def _shown(labels: LabelChoice) -> object:
-    return labels if isinstance(labels, str | list | tuple) else type(labels).__name__
 
 
 def _describe_term(term: Term | Mapping[str, Any]) -> dict[str, Any]:

@@ -157,7 +157,7 @@ def _check_data(data: Any) -> None:
 
 
 def _identifying(job: Job) -> dict[str, Any]:
-    """What is hashed: settings at their default are left out, so that one which a later version adds changes nothing."""
+    """What is hashed. Settings at their default are left out: one that a later version adds changes nothing."""
     own = {name: value for name, value in job.training.items() if value != _DEFAULTS[name]}
     return {**job.as_dict(), "training": own}
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from unweave.files import write_text
 from unweave.progress import progress
@@ -18,17 +19,26 @@ SECONDS = 4.0
 _BATCH = 64
 
 
-def best_packing(root: Path) -> tuple[int, int]:
-    """(processes, threads) for this machine; measured once per folder and kept, as the bits of a run depend on it."""
+class Packing(NamedTuple):
+    """Processes, threads of each, and how many times as fast all together are as one of one thread."""
+
+    processes: int
+    threads: int
+    speedup: float
+
+
+def best_packing(root: Path) -> Packing:
+    """The best for this machine; measured once per folder and kept, as the bits of a run depend on its threads."""
     path = root / "packing.json"
     known = json.loads(path.read_text()) if path.exists() else {}
     machine = f"{platform.node()}-{cores()}"
     if machine not in known:
         known[machine] = _measure()
         write_text(path, json.dumps(known, indent=1))
-    rates = known[machine]
-    processes, threads = max(rates, key=lambda packing: float(rates[packing])).split("x")
-    return int(processes), int(threads)
+    rates: dict[str, float] = known[machine]
+    best = max(rates, key=lambda packing: rates[packing])
+    processes, threads = (int(number) for number in best.split("x"))
+    return Packing(processes, threads, rates[best])
 
 
 def cores() -> int:
@@ -43,11 +53,12 @@ def candidates(n: int) -> list[tuple[int, int]]:
 
 
 def _measure() -> dict[str, float]:
-    """Images per second by packing, all processes together."""
+    """By packing ("2x1"), how many times as fast all processes together are as one with one thread."""
     import torch
 
     if torch.cuda.is_available():  # the device does the work: a process for each
-        return {f"{torch.cuda.device_count()}x{max(1, cores() // torch.cuda.device_count())}": 1.0}
+        devices = torch.cuda.device_count()
+        return {f"{devices}x{max(1, cores() // devices)}": float(devices)}
     tried = candidates(cores())
     if len(tried) == 1:
         return {"1x1": 1.0}
@@ -64,13 +75,14 @@ def _measure() -> dict[str, float]:
             ]
             rates[f"{processes}x{threads}"] = sum(float(worker.communicate()[0]) for worker in workers)
             advance(1)
-    return rates
+    alone = rates.get("1x1") or rates[f"{cores()}x1"] / cores()  # as fast as its share of all
+    return {packing: rate / alone for packing, rate in rates.items()}
 
 
 def training_rate(
     method: str, image_shape: tuple[int, ...], seconds: float = SECONDS, **settings: object
-) -> float:
-    """Images per second of training a method on random images, in this process."""
+) -> tuple[float, int]:
+    """Images per second of training a method on random images, in this process; and the bytes of its weights."""
     import numpy as np
     import torch
 
@@ -97,11 +109,12 @@ def training_rate(
     while time.monotonic() - start < seconds:
         session._step(3 + steps, False)
         steps += 1
-    return steps * _BATCH / (time.monotonic() - start)
+    weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
+    return steps * _BATCH / (time.monotonic() - start), weights
 
 
 if __name__ == "__main__":
     import torch
 
     torch.set_num_threads(int(sys.argv[1]))
-    print(training_rate("beta_vae", (64, 64, 1)))
+    print(training_rate("beta_vae", (64, 64, 1))[0])

@@ -39,7 +39,7 @@ def prepare(study: Study, source: Source | None, root: Path) -> StudyFolder:
     return folder
 
 
-def run(folder: StudyFolder, executor: Executor) -> Results:
+def run(folder: StudyFolder, executor: Executor | None) -> Results:
     """Do all runs that are pending. Whatever was done before, in this study or another in the same folder, stays."""
     _write_once(folder)
     left = {job.identity: job for job in folder.pending()}
@@ -57,7 +57,7 @@ def run(folder: StudyFolder, executor: Executor) -> Results:
                 looked = time.monotonic()
             return bool(left)
 
-        if left:
+        if left and executor is not None:
             executor.run(folder, watch)
     return collect(folder)
 

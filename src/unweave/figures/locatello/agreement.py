@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -30,7 +31,7 @@ def _pairwise(results: Results) -> Figure:
             ticks=0.38,
             methods=runs["method"].unique().tolist(),
             note=f"{data_name(data)}; each point: one of {len(runs):,} runs",
-            line="",
+            handle="dot",
             sharex="col",
         )
         for i, row in enumerate(metrics):
@@ -46,13 +47,17 @@ def _pairwise(results: Results) -> Figure:
                 else:
                     panel.axis("off")
                     found = correlations.loc[(row, column)]
-                    text = f"{found['value']:.2f}\n[{found['low']:.2f}, {found['high']:.2f}]".replace("-", "−")
-                    panel.text(0.5, 0.5, text, transform=panel.transAxes, fontsize=7, ha="center", va="center")
+                    panel.text(0.5, 0.5, _with_interval(found), transform=panel.transAxes, fontsize=7, ha="center", va="center")
                 panel.locator_params(nbins=3)
             axes[i, 0].set_ylabel(metric_name(row))
             axes[-1, i].set_xlabel(metric_name(row))
         figure.align_ylabels(axes[:, 0])
     return figure
+
+
+def _with_interval(found: pd.Series) -> str:
+    value, low, high = (f"{round(found[part], 2) + 0:.2f}".replace("-", "−") for part in ("value", "low", "high"))
+    return value if np.isnan(found["low"]) else f"{value}\n[{low}, {high}]"
 
 
 def _between_metrics(results: Results) -> Figure:

@@ -33,7 +33,7 @@ def _efficiency(learner: str) -> Callable[[Results], Figure]:
                 note=f"each point: one run; {counted(runs.groupby('data').size(), 'runs')} per panel",
                 xlabel="score",
                 ylabel=f"statistical efficiency, {metric_name(learner)}",
-                line="",
+                handle="dot",
                 sharex="col",
                 sharey="row",
             )

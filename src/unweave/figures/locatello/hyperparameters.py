@@ -28,13 +28,14 @@ def _distributions(results: Results) -> Figure:
             [metric_name(name) for name in metrics],
             methods=methods,
             note=f"each box: {counted(spread['n'], 'runs')}; each dot: {counted(medians['n'], 'runs')}",
-            ticks=0.05,
+            ticks=0.1,
             sharex=True,
             sharey="col",
         )
         axes[0, 0].set(xticks=[], xlim=(-0.7, len(methods) - 0.3))
         for row, name in zip(axes, data, strict=True):
             for panel, metric in zip(row, metrics, strict=True):
+                panel.use_sticky_edges = False  # bars would end the axis at 0, and cut through points there
                 own, points = (part[(part["data"] == name) & (part["metric"] == metric)] for part in (spread, medians))
                 color, x = own["method"].map(colors).tolist(), own["method"].map(places)
                 panel.vlines(x, own["q05"], own["q95"], color=color, linewidth=0.8)

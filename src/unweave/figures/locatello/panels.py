@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -30,13 +30,14 @@ def panels(
     note: str = "",
     xlabel: str = "",
     ylabel: str = "",
-    line: str = "-",
+    handle: Literal["line", "marker", "dot"] = "line",
     **shared: Any,
 ) -> tuple[Figure, Any]:
     """A figure of rows x columns panels and these as a 2-D array; call within ``paper_style``.
 
     ``height`` of a panel, ``gaps`` between panels (across, down), the margin to the ``left`` and the room for ``ticks``
-    below are in inches. ``xlabel``, ``note`` and a legend of ``methods`` stand below each other at the foot.
+    below are in inches. ``xlabel``, ``note`` and a legend of ``methods`` stand below each other at the foot; the
+    legend shows methods as a ``handle``: their line, their marker, or a dot where markers are not told apart.
     """
     room = WIDTH - left - _RIGHT - (columns - 1) * gaps[0]
     across = min(room / columns, _WIDEST)
@@ -65,7 +66,7 @@ def panels(
     if ylabel:
         figure.text(0.04 / width, (total + ticks + foot - _TOP) / 2 / total, ylabel, rotation=90, va="center")
     if methods:
-        _legend(figure, methods, entries, middle, place / total, line)
+        _legend(figure, methods, entries, middle, place / total, handle)
     return figure, axes
 
 
@@ -103,12 +104,15 @@ def counted(numbers: pd.Series, what: str) -> str:
     return f"{low:,} to {high:,} {what}"
 
 
-def _legend(figure: Figure, methods: Sequence[str], entries: int, x: float, y: float, line: str) -> None:
+def _legend(figure: Figure, methods: Sequence[str], entries: int, x: float, y: float, handle: str) -> None:
     looks = look(methods)
     handles = [
-        Line2D([], [], label=method_name(method), linestyle=line, **looks[method])
+        Line2D([], [], label=method_name(method), linestyle="-" if handle == "line" else "", **looks[method])
         for method in sorted(looks, key=order)
     ]
+    if handle == "dot":
+        for entry in handles:
+            entry.set_marker("o")
     figure.legend(
         handles=handles,
         loc="upper center",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from unweave.figures.exhibits import Exhibit
 from unweave.figures.locatello.drawing import cloud, strength_lines
@@ -26,6 +28,7 @@ def _against_strength(representation: str, without: Sequence[str]) -> Callable[[
                 columns=4,
                 height=1.35,
                 gaps=(0.36, 0.5),
+                ticks=0.27,
                 methods=methods,
                 note=f"each point: the median of {counted(medians['n'], 'runs')}",
                 xlabel="regularisation strength (1 = smallest)",
@@ -35,12 +38,19 @@ def _against_strength(representation: str, without: Sequence[str]) -> Callable[[
                 strength_lines(panel, medians[medians["data"] == name], methods)
                 panel.set_xticks(np.arange(1, medians["strength_index"].max() + 1))
                 if not without:
-                    panel.set_yscale("log")
+                    _log_axis(panel)
                 else:
                     panel.set_ylim(bottom=min(0, panel.get_ylim()[0]))
         return figure
 
     return make
+
+
+def _log_axis(panel: Axes) -> None:
+    panel.set_yscale("log")
+    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.yaxis.set_major_formatter("{x:g}")
+    panel.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _mean_against_sampled(results: Results) -> Figure:
@@ -56,11 +66,12 @@ def _mean_against_sampled(results: Results) -> Figure:
             columns=4,
             height=1.28,
             gaps=(0.36, 0.5),
+            ticks=0.29,
             methods=runs["method"].unique().tolist(),
             note=f"each point: one run; {counted(runs.groupby('data').size(), 'runs')} per panel",
             xlabel="total correlation, sampled (nats)",
             ylabel="total correlation, mean (nats)",
-            line="",
+            handle="dot",
         )
         low, high = runs[["mean", "sampled"]].min().min() / 1.5, runs[["mean", "sampled"]].max().max() * 1.5
         for panel, name in zip(panels, names, strict=True):

@@ -35,11 +35,11 @@ def _main_against_others(results: Results) -> Figure:
         figure, axes = panels_by_name(
             [data_name(name) for name in others],
             [metric_name(name) for name in metrics],
-            gaps=(0.3, 0.26),
+            gaps=(0.34, 0.26),
             methods=methods,
             note=f"each point: one setting, the medians of {runs}",
             xlabel=f"score on {data_name(main)}",
-            line="",
+            handle="marker",
         )
         for row, name in zip(axes, others, strict=True):
             for panel, metric in zip(row, metrics, strict=True):

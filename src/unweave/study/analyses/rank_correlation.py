@@ -10,7 +10,7 @@ import pandas as pd
 
 Array = npt.NDArray[np.float64]
 _BATCH = 20  # resamples at a time: 5 MB for 1,800 runs and 16 scores
-_FEWEST = 3  # runs: two points always have a correlation of 1 or -1
+_FEWEST = 3  # two points always have a correlation of 1 or -1, two clusters have but three resamples
 
 
 def rank_correlations(
@@ -27,7 +27,8 @@ def rank_correlations(
     ``scores`` has one row per run (or whatever is compared) and a column per score; each pair is compared on the n
     runs that have both, equal values sharing their mean rank. ``low`` and ``high`` bound the percentile bootstrap
     interval: the values of the column ``cluster`` are drawn with replacement, all runs of a cluster together, and
-    ranked anew each time. NaN: no correlation of fewer than 3 runs or of a constant, no interval of one cluster.
+    ranked anew each time; with few clusters it is too narrow. NaN: no correlation of fewer than 3 runs or of a
+    constant, no interval from fewer than 3 clusters.
     """
     left, right = list(rows), list(columns)
     used = scores[[cluster, *dict.fromkeys([*left, *right])]]
@@ -55,7 +56,7 @@ def _correlate(
     below = np.stack([_below(scores[name].to_numpy(np.float64), codes) for name in names])
     pair = np.ix_([names.index(name) for name in left], [names.index(name) for name in right])
     value = _resampled(below, codes, np.ones((1, len(clusters))))[0][pair]
-    if len(clusters) < 2:
+    if len(clusters) < _FEWEST:
         return value, nothing, nothing
     chances = np.full(len(clusters), 1 / len(clusters))
     counts = np.random.default_rng(seed).multinomial(len(clusters), chances, size=draws).astype(np.float64)

@@ -1,0 +1,87 @@
+"""Checks of what a user gives as labels, made before any work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unweave.data.columns import as_array
+from unweave.data.dataset import Dataset
+from unweave.data.label_values import Values
+from unweave.errors import ArgumentError, unknown_name
+
+
+def check_options(data: Dataset, bins: object, noise: object, seed: object) -> None:
+    """Refuse bins, noise or a seed that are not what they must be."""
+    if bins is not None and (not isinstance(bins, int) or isinstance(bins, bool) or bins < 2):
+        raise ArgumentError("bins", bins, "needs a whole number >= 2")
+    if not isinstance(noise, int | float) or isinstance(noise, bool) or not 0 <= noise <= 1:
+        raise ArgumentError("noise", noise, "needs 0 <= noise <= 1")
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
+        raise ArgumentError("seed", seed, "needs a whole number, 0 <= seed < 2**63")
+    if noise and not data.finite:
+        raise ArgumentError("noise", noise, f"{data.name} is endless: it has no rows to fix wrong labels for")
+
+
+def factor_names(data: Dataset, names: list[str] | None) -> list[str]:
+    """The factors of that name, or all; refuses unknown ones."""
+    if not data.space:
+        raise ArgumentError(
+            "data", data.name, "has no factors: pass labels of your own, an array with a row for each"
+        )
+    if names is None:
+        return list(data.space.names)
+    for name in names:
+        if name not in data.space.names:
+            raise unknown_name("labels", str(name), data.space.names)
+    if not names or len(set(names)) != len(names):
+        raise ArgumentError("labels", names, f"needs different factors, of {', '.join(data.space.names)}")
+    return names
+
+
+def column_names(names: list[str] | None, count: int) -> list[str]:
+    """Names of the columns of an array: those given, or label_0, label_1, …"""
+    names = [f"label_{column}" for column in range(count)] if names is None else names
+    if len(names) != count or len(set(names)) != count:
+        raise ArgumentError(
+            "names", names, f"needs {count} different names, one for each column of the array"
+        )
+    return names
+
+
+def own_array(array: npt.ArrayLike, data: Dataset, encoding: str) -> npt.NDArray[Any]:
+    """A user's labels as an array (N, K) with a row for each of the data set."""
+    given = as_array(array, "labels")
+    if not data.finite:
+        raise ArgumentError(
+            "labels", "an array", f"{data.name} is endless: it has no rows that could have labels"
+        )
+    if given.dtype.kind not in "biuf" or given.ndim not in (1, 2) or given.size == 0:
+        raise ArgumentError(
+            "labels", f"{given.dtype} array of shape {given.shape}", "needs numbers (n,) or (n, K)"
+        )
+    if len(given) != len(data):
+        raise ArgumentError("labels", f"{len(given)} rows", f"{data.name} has {len(data)}")
+    if encoding == "mixed":
+        raise ArgumentError("encoding", encoding, "an array of labels needs 'scaled' or 'one_hot'")
+    return given.reshape(len(given), -1)
+
+
+def check_values(given: npt.NDArray[Any], discrete: bool) -> Values:
+    """A user's labels (n, K) as float64, NaN where unknown; refuses what is out of range."""
+    values = given.astype(np.float64)
+    known = ~np.isnan(values)
+    values[~known] = np.nan  # one bit pattern for all, so that equal labels have equal hashes
+    if not known.any(axis=0).all():
+        column = int(np.argmin(known.any(axis=0)))
+        raise ArgumentError("labels", f"column {column} is all NaN", "needs at least one known label")
+    with np.errstate(invalid="ignore"):
+        wrong = (values < 0) | (values != np.floor(values)) if discrete else (values < 0) | (values > 1)
+        wrong = (wrong | np.isinf(values)) & known
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0].tolist()
+        needs = "whole numbers >= 0, one for each value" if discrete else "numbers in [0, 1]"
+        raise ArgumentError(f"labels[{row}, {column}]", values[row, column].item(), f"needs {needs}, or NaN")
+    return values

@@ -1,0 +1,160 @@
+"""How long the runs of a study will take and how much disk they need, from a short measurement.
+
+Training: each method is trained for a second on random images of each image shape of the study, and this machine's
+best packing of processes is measured once. Measuring: each metric is timed on random codes of a tenth of the points,
+and the time is scaled up; images are counted at the rate of the encoder. Both are estimates: runs that are finished
+in the same folder say more, and their own times are used for the runs that are like them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unweave.data import registry
+from unweave.errors import UnweaveError
+from unweave.metrics import METRICS, score
+from unweave.progress import progress
+from unweave.study.job import Job
+from unweave.study.packing import best_packing, training_rate
+from unweave.study.store import StudyFolder
+from unweave.study.units import Unit
+
+_SECONDS = 1.0
+_POINTS = 1_000  # points that a metric is timed on at most
+_ENCODING = 3.0  # images are encoded about three times as fast as they are trained on: no backward pass
+_SCORES_BYTES = 200_000
+_VOTES = {
+    "beta_vae": 15_000 * 128,
+    "z_diff": 15_000 * 128,
+    "factor_vae": 15_000 * 64,
+    "z_min_variance": 15_000 * 64,
+}
+
+
+class Look(NamedTuple):
+    """What the time of a run depends on of its data: image shape, number of images, factor sizes."""
+
+    shape: tuple[int, int, int]
+    images: int
+    factors: tuple[int, ...]
+
+
+def estimate(folder: StudyFolder, left: Sequence[Job]) -> list[tuple[str, str]]:
+    """Facts on what is left to do, as names and values for people."""
+    processes, threads, speedup = best_packing(folder.root)
+    looks = {data: look(data) for data in dict.fromkeys(job.data for job in left)}
+    kinds = dict.fromkeys((job.method, looks[job.data].shape) for job in left)
+    first = {(job.method, looks[job.data].shape): job for job in reversed(left)}
+    rates, sizes = {}, {}
+    with progress("Measuring", len(kinds) + len(looks), "pieces", transient=True) as advance:
+        for kind in kinds:
+            rates[kind], sizes[kind] = _train_shortly(first[kind], kind[1])
+            advance(1)
+        evaluation = {}
+        for data, found in looks.items():
+            encoding = _ENCODING * max(rate for (_, shape), rate in rates.items() if shape == found.shape)
+            evaluation[data] = sum(_seconds(unit, found, encoding) for unit in folder.units)
+            advance(1)
+    known = _known(folder)
+    training = measuring = disk = 0.0
+    for job in left:
+        kind = (job.method, looks[job.data].shape)
+        training += job.training["steps"] * job.training["batch_size"] / rates[kind]
+        measuring += known.get(job.data, evaluation[job.data])
+        disk += sizes[kind] + _SCORES_BYTES
+    total = training + measuring
+    told = "finished runs" if known else "random codes"
+    return [
+        ("runs left", f"{len(left):,}"),
+        ("training", f"{_duration(training)} of one core"),
+        ("measuring", f"{_duration(measuring)} of one core, estimated from {told}"),
+        ("here", f"about {_duration(total / speedup)}: {processes} processes of {threads} threads"),
+        ("disk", f"{disk / 1e9:,.1f} GB when finished"),
+    ]
+
+
+def look(data: str) -> Look:
+    """The look of a data set by its description; it need not be on this machine."""
+    if data not in registry.names():
+        return Look((64, 64, 3), 10_000, ())
+    recipe = registry.find(data)
+    size = re.search(r"(\d+)x(\d+)", recipe.images)
+    count = re.match(r"[\d,]+", recipe.images)
+    height, width = (int(part) for part in size.groups()) if size else (64, 64)
+    factors = tuple(int(number) for number in re.findall(r"[a-z] (\d+)(?:,|$| \()", recipe.factors))
+    images = int(count.group().replace(",", "")) if count else 10**9
+    return Look((height, width, 3 if "colour" in recipe.images else 1), images, factors)
+
+
+def _train_shortly(job: Job, shape: tuple[int, int, int]) -> tuple[float, float]:
+    """Images per second of training like a job, in this process on one thread; and the bytes of its weights."""
+    import torch
+
+    own = ("latent_size", "architecture", "reconstruction", "correlation", "capacity", "extra_terms")
+    settings = {name: job.training[name] for name in own}
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return training_rate(job.method, shape, _SECONDS, **settings, **job.hyperparameters)
+    finally:
+        torch.set_num_threads(before)
+
+
+def _seconds(unit: Unit, found: Look, encoding: float) -> float:
+    """What a unit takes, encoding included."""
+    votes = _VOTES.get(unit.metric, 0)
+    if votes:
+        asked = unit.params.get("num_train", 10_000) + unit.params.get("num_eval", 5_000)
+        votes = votes * asked * unit.params.get("batch_size", 64) // (15_000 * 64)
+    images = min(max(votes, unit.num_train + unit.num_test), found.images)
+    seconds = images / encoding
+    if unit.metric in METRICS and METRICS[unit.metric].kind in ("sample", "split") and found.factors:
+        seconds += _time_metric(unit, found.factors)
+    return seconds
+
+
+def _time_metric(unit: Unit, factors: tuple[int, ...]) -> float:
+    """A metric's time on random codes, scaled up to all points."""
+    rng = np.random.default_rng(0)
+    train, test = min(unit.num_train, _POINTS), min(unit.num_test, _POINTS // 2)
+    codes = rng.normal(size=(train + test, 10))
+    labels = np.stack([rng.integers(0, size, train + test) for size in factors], axis=1)
+    params: dict[str, Any] = dict(unit.params)
+    if unit.metric == "downstream":
+        params["sizes"] = (train // 10,)
+    elif unit.metric == "dci":
+        params.setdefault("learner", "gbt" if unit.protocol == "dlib" else "l1_svm")
+    start = time.process_time()
+    try:
+        score(unit.metric, codes[:train], labels[:train], (codes[train:], labels[train:]), **params)
+    except UnweaveError:
+        return 0.0  # it does not apply to such factors
+    scale = unit.num_train / train
+    if unit.metric == "downstream":
+        scale = sum(min(size, unit.num_train) for size in unit.params.get("sizes", (11_110,))) / (train // 10)
+    return (time.process_time() - start) * scale
+
+
+def _known(folder: StudyFolder) -> dict[str, float]:
+    """Per data set the median time that measuring took, of runs that are done."""
+    seconds: dict[str, list[float]] = {}
+    for job in folder.jobs:
+        path = folder.run(job.identity) / folder.done_file
+        if path.exists():
+            rows = json.loads(path.read_text())["rows"]
+            once = {(row[0].partition(".")[0], row[1]): row[4] for row in rows}
+            seconds.setdefault(job.data, []).append(sum(once.values()))
+    return {data: median(values) for data, values in seconds.items()}
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
