@@ -156,7 +156,7 @@ def test_demo_shows_every_data_set_that_needs_no_download(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registry, "RECIPES", {r.name: r for r in RECIPES[:2]})
-    code, out, _ = run("demo", "--steps", "0", "-o", str(tmp_path / "pictures"))
+    code, out, _ = run("demo", "--gallery", "-o", str(tmp_path / "pictures"))
     assert code == 0
     assert (tmp_path / "pictures" / "drawn.png").is_file()
     assert (tmp_path / "pictures" / "overview.png").is_file()

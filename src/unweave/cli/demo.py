@@ -1,4 +1,4 @@
-"""``unweave demo``: see what there is, without a download, in a few minutes."""
+"""``unweave demo``: a whole study in a few minutes, without a download; or a look at all data sets."""
 
 from __future__ import annotations
 
@@ -13,28 +13,52 @@ from unweave.data import registry
 from unweave.data.storage import data_folder
 from unweave.errors import MissingDataError, UnweaveError
 
-METHODS: dict[str, dict[str, Any]] = {"beta_vae": {"beta": 2}, "beta_tcvae": {"beta": 4}}
-LEARNING_RATE = 5e-4  # five times the papers': the runs are short
-# Fewer points and votes than the papers take (10,000 + 5,000 of each), for the same reason.
-VOTES = {"num_train": 300, "num_eval": 150}
-EVALUATION: dict[str, Any] = {
-    "num_train": 2_000,
-    "num_test": 1_000,
-    "params": {"beta_vae": VOTES, "factor_vae": {**VOTES, "num_variance_estimate": 2_000}},
-}
+STUDY = "demo"
 
 
 def demo(
     folder: Annotated[
         Path, typer.Option("--output", "-o", help="The folder that everything is written to.")
     ] = Path("demo"),
-    steps: Annotated[int, typer.Option(min=0, help="Training steps of each method; 0: no training.")] = 750,
+    steps: Annotated[int, typer.Option(min=1, help="Training steps of each run.")] = 300,
+    gallery: Annotated[
+        bool, typer.Option("--gallery", help="Instead, draw every data set that this machine has.")
+    ] = False,
 ) -> None:
-    """Show every data set that this machine has or can draw, and train two methods on dSprites."""
+    """Run a small study on dSprites: three methods, two seeds, every metric of the papers, and its report."""
     print(f"Data is kept in {data_folder()}", flush=True)
-    _show_data(folder)
-    if steps:
-        _train_methods(folder, steps)
+    if gallery:
+        _show_data(folder)
+    else:
+        _run_study(folder, steps)
+
+
+def _run_study(folder: Path, steps: int) -> None:
+    from unweave.cli.study import run
+    from unweave.study.results import load
+
+    run(STUDY, [f"training.steps={steps}"], folder)
+    _show_scores(load(folder / STUDY), steps)
+    print(f"The report: {folder / STUDY / 'report' / 'report.html'}")
+
+
+def _show_scores(table: Any, steps: int) -> None:
+    from unweave.study.analyses.intervals import grouped
+
+    runs = table["run"].nunique()
+    print(
+        f"Medians over seeds of {runs} runs of {steps:,} steps (the papers: 300,000), by a reduced protocol "
+        "(1,500 points, 300 votes of 16 images; the papers: 15,000 of each, of 64): a look, not a result."
+    )
+    main = table[~table["metric"].str.contains(".", regex=False)]
+    found = grouped(main, ["metric", "representation", "method"])
+    methods = list(dict.fromkeys(main["method"]))
+    wide = found.pivot(index=["metric", "representation"], columns="method", values="value")
+    rows = [
+        (f"{metric} ({representation})", *(f"{row[method]:.3f}" for method in methods))
+        for (metric, representation), row in wide.iterrows()
+    ]
+    output.show_table(["METRIC", *methods], rows)
 
 
 def _show_data(folder: Path) -> None:
@@ -59,30 +83,3 @@ def _show_data(folder: Path) -> None:
     left_out = len(registry.names()) - len(sets)
     print(f"All {len(sets)} in one picture: {overview}")
     print(f"{left_out} more data sets need a download: see 'unweave data list'.")
-
-
-def _train_methods(folder: Path, steps: int) -> None:
-    import unweave as uw
-
-    data = uw.data.load("dsprites")
-    rows, scores = [], {}
-    for name, strength in METHODS.items():
-        start = time.monotonic()
-        out = folder / "runs" / f"{name}-{steps}"
-        run = uw.train(
-            uw.methods.create(name, data, **strength), data, steps, learning_rate=LEARNING_RATE, out=out
-        )
-        last = run.history[-1]
-        told = ", ".join(f"{key} {value:g}" for key, value in strength.items())
-        numbers = [f"{last[key]:.1f}" for key in ("reconstruction", "kl")]
-        rows.append((name, told, *numbers, f"{time.monotonic() - start:.0f} s", str(out)))
-        scores[name] = uw.evaluate(run, data, **EVALUATION)
-    print(f"Trained on dSprites for {steps:,} steps of 64 images (the papers: 300,000):")
-    output.show_table(["METHOD", "STRENGTH", "RECONSTRUCTION", "KL", "TIME", "RUN"], rows)
-    print("Each run has reconstructions.png, traversals.png, traversals.gif and loss_curves.png.")
-    print(
-        "Scores of the mean representation, by a reduced protocol "
-        "(2,000 points, 450 votes; the papers: 15,000 of each):"
-    )
-    table = [(metric, *(f"{scores[name][metric].value:.3f}" for name in METHODS)) for metric in scores[name]]
-    output.show_table(["METRIC", *METHODS], table)

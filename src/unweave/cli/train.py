@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from unweave.cli import output
 from unweave.cli.data import load_data
 from unweave.cli.settings import parse_settings, parse_term
-from unweave.errors import unknown_name
+from unweave.errors import ArgumentError, unknown_name
 
 LOGGERS = ("tensorboard", "wandb", "mlflow")
 
@@ -65,6 +65,37 @@ def train(
             metavar="TERM:NAME=VALUE,…", help="A further term, as in dip_ii:lambda_od=5,lambda_d=5."
         ),
     ] = None,
+    prior: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME[:NAME=VALUE,…]",
+            help="A prior given labels, for any method: conditional, label_vae.",
+            show_default=False,
+        ),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FACTOR,…",
+            help="The factors that full_vae, ivae, idvae, … learn from.  [default: all]",
+            show_default=False,
+        ),
+    ] = None,
+    label_encoding: Annotated[
+        str | None,
+        typer.Option(help="scaled, one_hot or mixed.  [default: scaled]", show_default=False),
+    ] = None,
+    labelled: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COUNT|PART",
+            help="How many rows have labels: 1000, or 0.1 of all.  [default: all]",
+            show_default=False,
+        ),
+    ] = None,
+    label_seed: Annotated[
+        int | None, typer.Option(help="Which rows these are.  [default: 0]", show_default=False)
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")] = "auto",
     devices: Annotated[int, typer.Option(help="How many devices share a batch.")] = 1,
     precision: Annotated[str, typer.Option(help="As Lightning Fabric names it: bf16-mixed, …")] = "32-true",
@@ -102,6 +133,8 @@ def train(
         correlation=correlation,
         capacity=None if capacity is None else parse_settings("--capacity", capacity.split(",")),
         extra_terms=[parse_term("--add", text) for text in add or []],
+        prior=None if prior is None else parse_term("--prior", prior),
+        labels=_labels(labels, label_encoding, labelled, label_seed),
         **parse_settings("--set", settings or []),
     )
     if threads is not None:
@@ -130,6 +163,22 @@ def train(
         last = {name: f"{value:,.4g}" for name, value in run.history[-1].items()}
         print(", ".join(f"{name} {value}" for name, value in last.items()))
     print(folder)
+
+
+def _labels(
+    names: str | None, encoding: str | None, labelled: str | None, seed: int | None
+) -> dict[str, Any] | None:
+    """The arguments of ``unweave.data.labels.labels_of`` that were given; None if none was."""
+    given: dict[str, Any] = {"encoding": encoding, "seed": seed}
+    given["names"] = None if names is None else [name.strip() for name in names.split(",") if name.strip()]
+    if labelled is not None:
+        try:
+            given["labelled"] = int(labelled) if labelled.isdigit() else float(labelled)
+        except ValueError as error:
+            raise ArgumentError(
+                "--labelled", labelled, "needs a number of rows, or a part as in 0.1"
+            ) from error
+    return {key: value for key, value in given.items() if value is not None} or None
 
 
 def _logger(name: str, folder: Path):  # type: ignore[no-untyped-def]

@@ -24,7 +24,8 @@ from scipy.stats import gmean
 
 from unweave.errors import ArgumentError
 from unweave.metrics.boosting_leaves import add_trees, binary_residual, multinomial_residual, set_leaves
-from unweave.metrics.boosting_tree import count_ties, grow_tree, longest_ties
+from unweave.metrics.boosting_ties import have_ties, longest_ties
+from unweave.metrics.boosting_tree import grow_tree
 
 Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -34,7 +35,6 @@ Order = npt.NDArray[np.uint32]
 ROUNDS = 100
 LEARNING_RATE = 0.1
 DEPTH = 3
-RARE_TIES = 0.01  # of the points; two numbers that are equal in single precision by chance are not worth sorting for
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _boost(
     is_member = (labels == (np.arange(trees)[:, None] if trees > 1 else 1)).astype(np.uint8).reshape(trees, n)
     scale = (trees - 1) / trees if trees > 1 else 1.0
     ties = longest_ties(values, order)
-    is_tied = (count_ties(values, order, point) > RARE_TIES * n).astype(np.uint8)
+    is_tied = have_ties(values, order, point)
     lower = np.empty((DEPTH - 1, latents, n), dtype=np.uint32)
     samples, leaf, is_left = np.empty(n, np.uint32), np.empty(n, np.uint8), np.empty(n, np.uint8)
     for t in range(rounds):

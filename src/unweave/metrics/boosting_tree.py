@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from unweave.metrics.boosting_ties import CLOSE, sort_as_scikit_learn
 from unweave.metrics.compiled import compiled
 
 Array = npt.NDArray[np.float64]
@@ -18,7 +19,6 @@ Nodes = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.uint8]
 Labels = npt.NDArray[np.int64]
 
-CLOSE = np.float32(1e-7)  # values that are no further apart are not split
 PURE = np.finfo(np.float64).eps  # a node whose variance is no larger is a leaf
 SLACK = 1e-11  # far more than the rounding error of the screening
 
@@ -39,11 +39,41 @@ def grow_tree(
     threshold: Array,
     importances: Array,
 ) -> None:
-    """A regression tree of depth 3 on ``y`` (n,), grown node by node, left before right.
+    """A regression tree of depth 3 on ``y`` (n,).
 
     ``lower`` (2, D, n) holds the orders below the root. Fills ``feature``, ``threshold`` and the ``leaf`` of each
     sample, and adds to ``importances``.
+
+    The order of equal values decides the last bits of sums, and these decide only between splits that are equally
+    good. So a tree is grown with any such order first, and once more with that of scikit-learn if there were any.
     """
+    gains = np.zeros(len(values))
+    parts = values, longest_tie, order, lower, y, seed, samples, leaf, is_left, feature, threshold, gains
+    if not _grow(is_tied, not is_tied.any(), *parts):
+        gains[:] = 0.0
+        feature[:] = -1
+        _grow(is_tied, True, *parts)
+    importances += gains
+
+
+@compiled
+def _grow(
+    is_tied: Flags,
+    careful: bool,
+    values: Values,
+    longest_tie: Labels,
+    order: Order,
+    lower: Order,
+    y: Array,
+    seed: int,
+    samples: Order,
+    leaf: Flags,
+    is_left: Flags,
+    feature: Nodes,
+    threshold: Array,
+    importances: Array,
+) -> bool:
+    """Grow the tree node by node, left before right. If not ``careful``, returns False where two splits are equal."""
     latents, n = values.shape
     state = np.array([seed])
     expected, weight = np.empty(n), np.empty(n)
@@ -76,10 +106,12 @@ def grow_tree(
                 for p in range(count - 1):
                     expected[p] = (p + 1) * (summed / count)
                     weight[p] = 1.0 / (p + 1) + 1.0 / (count - 1 - p)
-                best, middle, varying = _best_split(
-                    values, longest_tie, is_tied, rows, a, b, y, summed, expected, weight, state, features,
-                    constants, known[node], samples, keys,
+                best, middle, varying, is_clear = _best_split(
+                    values, longest_tie, is_tied, careful, rows, a, b, y, summed, expected, weight, state,
+                    features, constants, known[node], samples, keys,
                 )  # fmt: skip
+                if not (careful or is_clear):
+                    return False
         if best >= 0:
             before, after = rows[best, middle - 1], rows[best, middle]
             cut = values[best, before] / 2.0 + values[best, after] / 2.0
@@ -103,29 +135,7 @@ def grow_tree(
         impurity[one], impurity[other] = below_left, below_right
         stack[height], stack[height + 1] = other, one
         height += 2
-
-
-@compiled
-def longest_ties(values: Values, order: Order) -> Labels:
-    """How many sorted values in a row are each no further than CLOSE from the one before, at most; (D,)."""
-    longest = np.ones(len(values), np.int64)
-    for f in range(len(values)):
-        run = 1
-        for p in range(1, values.shape[1]):
-            run = run + 1 if values[f, order[f, p]] <= values[f, order[f, p - 1]] + CLOSE else 1
-            longest[f] = max(longest[f], run)
-    return longest
-
-
-@compiled
-def count_ties(values: Values, order: Order, point: Labels) -> Labels:
-    """How often neighbours in a code's order have one value but are different points; (D,). ``point`` is (n,)."""
-    ties = np.zeros(len(values), np.int64)
-    for f in range(len(values)):
-        for p in range(1, values.shape[1]):
-            i, j = order[f, p - 1], order[f, p]
-            ties[f] += values[f, i] == values[f, j] and point[i] != point[j]
-    return ties
+    return True
 
 
 @compiled
@@ -133,6 +143,7 @@ def _best_split(
     values: Values,
     longest_tie: Labels,
     is_tied: Flags,
+    careful: bool,
     rows: Order,
     a: int,
     b: int,
@@ -146,15 +157,15 @@ def _best_split(
     known: int,
     samples: Order,
     keys: Values,
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, bool]:
     """The split of samples a .. b that lowers the squared error most: the first best in the order of the draw.
 
-    Returns its feature (-1 if there is none), its position and how many features are constant here. The first
-    ``known`` of ``features`` were constant above. ``samples`` are left in the order of the feature drawn last, equal
-    values in the order that the sort makes of the one before.
+    Returns its feature (-1 if there is none), its position, how many features are constant here and whether no other
+    split is as good but for rounding. The first ``known`` of ``features`` were constant above. ``samples`` are left in
+    the order of the feature drawn last; if ``careful``, equal values in the order that the sort makes of the one before.
     """
     best, middle, last = -1, b, -1
-    highest = -np.inf
+    highest = second = -np.inf
     remaining, found, drawn, constant = len(features), 0, 0, known
     while remaining > constant:
         j = drawn + _draw(state) % (remaining - found - drawn)
@@ -165,14 +176,15 @@ def _best_split(
         j += found
         f = features[j]
         row, x = rows[f], values[f]
-        if is_tied[f]:
+        if careful and is_tied[f]:
             if last >= 0:
                 samples[a:b] = rows[last, a:b]
             for p in range(a, b):
                 keys[p] = x[samples[p]]
-            _sort(keys, samples, a, b)
-            row = samples
-        last = -1 if is_tied[f] else f
+            sort_as_scikit_learn(keys, samples, a, b)
+            row, last = samples, -1
+        else:
+            last = f
         if x[row[b - 1]] <= x[row[a]] + CLOSE:
             features[j], features[constant] = features[constant], features[j]
             found += 1
@@ -180,16 +192,16 @@ def _best_split(
             continue
         remaining -= 1
         features[remaining], features[j] = features[j], features[remaining]
-        position, highest_here = _scan(
-            row[a:b], x, y, summed, expected, weight, longest_tie[f], highest
+        position, highest, second = _scan(
+            row[a:b], x, y, summed, expected, weight, longest_tie[f], highest, second
         )
         if position > 0:
-            highest, best, middle = highest_here, f, a + position
+            best, middle = f, a + position
     features[:known] = constants[:known]
     constants[known:constant] = features[known:constant]
     if last >= 0:
         samples[a:b] = rows[last, a:b]
-    return best, middle, constant
+    return best, middle, constant, second < highest * (1.0 - SLACK)
 
 
 @compiled
@@ -202,8 +214,11 @@ def _scan(
     weight: Array,
     longest_tie: int,
     highest: float,
-) -> tuple[int, float]:
-    """The best split of samples sorted as in ``row``, if better than ``highest``: its position (else 0), its value.
+    second: float,
+) -> tuple[int, float, float]:
+    """The best split of samples sorted as in ``row``, if better than ``highest``: its position, else 0.
+
+    Also the new highest value, and the second highest if it is nearly as high.
 
     Its value is S_l^2 / n_l + S_r^2 / n_r = S^2 / n + (S_l - n_l S / n)^2 (1 / n_l + 1 / n_r), for the sums S and
     numbers n of samples on the left, on the right and in all. The second form takes less time and finds the
@@ -221,6 +236,7 @@ def _scan(
                 continue
             right = summed - left
             exact = left * left / (p + 1) + right * right / (count - 1 - p)
+            second = max(second, min(exact, highest))
             if exact > highest:
                 highest, limit, best = exact, exact * (1.0 - SLACK) - base, p + 1
     # Near the end a step over a tie may be longer than what remains: then the sum is taken from the right.
@@ -238,45 +254,10 @@ def _scan(
         position = p + 1
         right = summed - left
         exact = left * left / (p + 1) + right * right / (count - 1 - p)
+        second = max(second, min(exact, highest))
         if exact > highest:
             highest, best = exact, p + 1
-    return best, highest
-
-
-@compiled
-def _sort(keys: Values, samples: Order, a: int, b: int) -> None:
-    """Sort keys and samples from a to b by key, in place, equal keys in the order in which scikit-learn leaves them.
-
-    Quicksort in three parts around the median of the first, middle and last key, insertion sort for 15 or fewer.
-    (Many poor divisions in a row would make scikit-learn go on with a heap. Equal keys are no reason for them.)
-    """
-    while b - a > 15:
-        first, second, third = keys[a], keys[a + (b - a) // 2], keys[b - 1]
-        pivot = max(min(first, second), min(max(first, second), third))
-        low, high, i = a, b, a
-        while i < high:
-            key = keys[i]
-            if key == pivot:
-                i += 1
-                continue
-            if key < pivot:
-                j = low
-                low += 1
-            else:
-                high -= 1
-                j = high
-            keys[i], keys[j] = keys[j], key
-            samples[i], samples[j] = samples[j], samples[i]
-            i += key < pivot
-        _sort(keys, samples, a, low)
-        a = high
-    for i in range(a + 1, b):
-        key, sample = keys[i], samples[i]
-        j = i
-        while j > a and keys[j - 1] > key:
-            keys[j], samples[j] = keys[j - 1], samples[j - 1]
-            j -= 1
-        keys[j], samples[j] = key, sample
+    return best, highest, second
 
 
 @compiled

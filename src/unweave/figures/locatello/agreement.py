@@ -22,6 +22,7 @@ def _pairwise(results: Results) -> Figure:
     data = main_data(runs)
     runs = runs[runs["data"] == data]
     correlations = rank_correlations(runs, metrics, metrics).set_index(["row", "column"])
+    bins = min(30, 4 + round(len(runs) ** 0.5))
     with paper_style():
         figure, axes = panels(
             len(metrics),
@@ -42,13 +43,21 @@ def _pairwise(results: Results) -> Figure:
                     panel.sharey(axes[i, 0])
                     cloud(panel, runs[column], runs[row], runs["method"])
                 elif i == j:
-                    panel.hist(runs[column].dropna(), bins=30, color="0.6")
+                    panel.hist(runs[column].dropna(), bins=bins, color="0.6")
                     panel.set_yticks([])
                 else:
                     panel.axis("off")
                     found = correlations.loc[(row, column)]
-                    panel.text(0.5, 0.5, _with_interval(found), transform=panel.transAxes, fontsize=7, ha="center", va="center")
-                panel.locator_params(nbins=3)
+                    panel.text(
+                        0.5,
+                        0.5,
+                        _with_interval(found),
+                        transform=panel.transAxes,
+                        fontsize=7,
+                        ha="center",
+                        va="center",
+                    )
+                panel.locator_params(nbins=2)
             axes[i, 0].set_ylabel(metric_name(row))
             axes[-1, i].set_xlabel(metric_name(row))
         figure.align_ylabels(axes[:, 0])
@@ -56,7 +65,9 @@ def _pairwise(results: Results) -> Figure:
 
 
 def _with_interval(found: pd.Series) -> str:
-    value, low, high = (f"{round(found[part], 2) + 0:.2f}".replace("-", "−") for part in ("value", "low", "high"))
+    value, low, high = (
+        f"{round(found[part], 2) + 0:.2f}".replace("-", "−") for part in ("value", "low", "high")
+    )
     return value if np.isnan(found["low"]) else f"{value}\n[{low}, {high}]"
 
 
@@ -72,7 +83,9 @@ def correlation_panels(
     correlations = correlations[drawn]
     if correlations.empty:
         raise NotInStudyError("a rank correlation needs at least three runs whose scores differ")
-    titles, labels, what = (data_name, metric_name, "runs") if by == "data" else (metric_name, data_name, "settings")
+    titles, labels, what = (
+        (data_name, metric_name, "runs") if by == "data" else (metric_name, data_name, "settings")
+    )
     names = list(correlations[by].unique())
     across, down = ([labels(name) for name in correlations[part].unique()] for part in ("column", "row"))
     columns = min(columns, len(names))
@@ -97,7 +110,7 @@ def correlation_panels(
 
 def _room(labels: list[str]) -> float:
     """Inches for the longest label, at 6.5 points."""
-    return 0.055 * max(map(len, labels)) + 0.1
+    return 0.052 * max(map(len, labels)) + 0.08
 
 
 def main_data(runs: pd.DataFrame) -> str:

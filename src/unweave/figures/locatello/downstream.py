@@ -55,7 +55,8 @@ EXHIBITS = (
         "locatello-fig12-downstream-rank-correlation",
         "Rank correlation of metrics with downstream performance",
         "Locatello et al., Figure 12",
-        HEAT_MAP + " LR: logistic regression, GBT: gradient boosted trees, each with its accuracy from 10 to 10,000 "
+        HEAT_MAP
+        + " LR: logistic regression, GBT: gradient boosted trees, each with its accuracy from 10 to 10,000 "
         "labels and its statistical efficiency (accuracy from 100 over that from 10,000).",
         _with_downstream,
     ),

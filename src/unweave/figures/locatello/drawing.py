@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from unweave.figures.style import look, order
 
@@ -17,7 +19,9 @@ _DIVERGING = "coolwarm"  # even steps in lightness to both sides (Moreland, 2009
 _DARK = 0.7  # correlations beyond this have a dark background
 
 
-def strength_lines(axes: Axes, medians: pd.DataFrame, methods: Sequence[str], markersize: float = 3.5) -> None:
+def strength_lines(
+    axes: Axes, medians: pd.DataFrame, methods: Sequence[str], markersize: float = 3.5
+) -> None:
     """Per method the median against the strength's index, with its interval as a bar.
 
     If there are quartiles of the runs, they are a wider, paler bar.
@@ -59,6 +63,16 @@ def cloud(axes: Axes, x: pd.Series, y: pd.Series, methods: pd.Series) -> None:
         linewidths=0,
         rasterized=True,
     )
+
+
+def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
+    """A logarithmic axis with plain numbers at powers of ten; if it spans few of these, at 2 and 5 times them, too."""
+    getattr(axes, f"set_{which}scale")("log")
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1,) if high > 50 * low else (1, 2, 5)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def heat_map(axes: Axes, correlations: pd.DataFrame) -> None:

@@ -36,7 +36,9 @@ def _distributions(results: Results) -> Figure:
         for row, name in zip(axes, data, strict=True):
             for panel, metric in zip(row, metrics, strict=True):
                 panel.use_sticky_edges = False  # bars would end the axis at 0, and cut through points there
-                own, points = (part[(part["data"] == name) & (part["metric"] == metric)] for part in (spread, medians))
+                own, points = (
+                    part[(part["data"] == name) & (part["metric"] == metric)] for part in (spread, medians)
+                )
                 color, x = own["method"].map(colors).tolist(), own["method"].map(places)
                 panel.vlines(x, own["q05"], own["q95"], color=color, linewidth=0.8)
                 panel.bar(x, own["q75"] - own["q25"], 0.7, own["q25"], color=color, alpha=0.4, linewidth=0)
@@ -96,7 +98,8 @@ EXHIBITS = (
         "locatello-fig09-unsupervised-scores",
         "Rank correlation of unsupervised scores with metrics",
         "Locatello et al., Figure 9",
-        HEAT_MAP + " Reconstruction is the error −log p(x|z), the KL that of posterior from prior, the total correlation "
+        HEAT_MAP
+        + " Reconstruction is the error −log p(x|z), the KL that of posterior from prior, the total correlation "
         "that of the sampled codes.",
         _unsupervised,
     ),

@@ -16,6 +16,7 @@ from unweave.figures.style import WIDTH, look, method_name, new_figure, order
 _RIGHT, _TOP, _LINE = 0.1, 0.25, 0.165
 _WIDEST = 2.4
 _ENTRY = 1.05  # of the legend
+_LETTER = 0.06  # of an axis name
 
 
 def panels(
@@ -35,15 +36,16 @@ def panels(
 ) -> tuple[Figure, Any]:
     """A figure of rows x columns panels and these as a 2-D array; call within ``paper_style``.
 
-    ``height`` of a panel, ``gaps`` between panels (across, down), the margin to the ``left`` and the room for ``ticks``
+    The least ``height`` of a panel, ``gaps`` between panels (across, down), the margin to the ``left`` and the room for ``ticks``
     below are in inches. ``xlabel``, ``note`` and a legend of ``methods`` stand below each other at the foot; the
     legend shows methods as a ``handle``: their line, their marker, or a dot where markers are not told apart.
     """
     room = WIDTH - left - _RIGHT - (columns - 1) * gaps[0]
     across = min(room / columns, _WIDEST)
     width = max(left + columns * across + (columns - 1) * gaps[0] + _RIGHT, min(WIDTH, 3.4))
-    entries = max(1, min(len(methods), int((width - 0.1) / _ENTRY)))
-    lines = -(-len(methods) // entries)
+    lines = -(-len(methods) // int((width - 0.1) / _ENTRY))
+    entries = -(-len(methods) // max(lines, 1))
+    height = max(height, (_LETTER * len(ylabel) - 2 * _TOP - (rows - 1) * gaps[1]) / rows)
     foot = _LINE * (lines + bool(note) + bool(xlabel)) + 0.08
     total = _TOP + rows * height + (rows - 1) * gaps[1] + ticks + foot
     across = (width - left - _RIGHT - (columns - 1) * gaps[0]) / columns
@@ -87,7 +89,8 @@ def panels_by_name(rows: Sequence[str], columns: Sequence[str], **layout: Any) -
     figure, axes = panels(len(rows), len(columns), **layout)
     for panel in axes.flat:
         panel.tick_params(labelsize=6, length=2, pad=1.5)
-        panel.locator_params(nbins=3)
+        panel.locator_params("x", nbins=2)
+        panel.locator_params("y", nbins=3)
     for panel, name in zip(axes[0], columns, strict=True):
         panel.set_title(name)
     for panel, name in zip(axes[:, 0], rows, strict=True):

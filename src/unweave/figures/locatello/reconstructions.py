@@ -33,7 +33,9 @@ def _reconstructions(results: Results) -> Image.Image:
         except (DataError, ArgumentError) as error:  # no weights, no data files, or data that has no name
             problems.append(str(error))
             continue
-        rows.append(Row(data_name(str(data)), f"{method_name(run['method'])}{strength}, seed {run['seed']}", tiles))
+        rows.append(
+            Row(data_name(str(data)), f"{method_name(run['method'])}{strength}, seed {run['seed']}", tiles)
+        )
     if not rows:
         raise NotInStudyError(f"no model can be shown: {'; '.join(problems)}")
     return compose(None, rows)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
 
 from unweave.figures.exhibits import Exhibit
-from unweave.figures.locatello.drawing import cloud, strength_lines
+from unweave.figures.locatello.drawing import cloud, log_axis, strength_lines
 from unweave.figures.locatello.panels import counted, panels_in_turn
 from unweave.figures.style import data_name, paper_style
 from unweave.study import NotInStudyError, Results
@@ -38,19 +36,12 @@ def _against_strength(representation: str, without: Sequence[str]) -> Callable[[
                 strength_lines(panel, medians[medians["data"] == name], methods)
                 panel.set_xticks(np.arange(1, medians["strength_index"].max() + 1))
                 if not without:
-                    _log_axis(panel)
+                    log_axis(panel, "y")
                 else:
                     panel.set_ylim(bottom=min(0, panel.get_ylim()[0]))
         return figure
 
     return make
-
-
-def _log_axis(panel: Axes) -> None:
-    panel.set_yscale("log")
-    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    panel.yaxis.set_major_formatter("{x:g}")
-    panel.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _mean_against_sampled(results: Results) -> Figure:
@@ -78,7 +69,9 @@ def _mean_against_sampled(results: Results) -> Figure:
             own = runs[runs["data"] == name]
             panel.plot([low, high], [low, high], color="0.6", linewidth=0.7, zorder=0)
             cloud(panel, own["sampled"], own["mean"], own["method"])
-            panel.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
+            panel.set(xlim=(low, high), ylim=(low, high))
+            log_axis(panel, "x")
+            log_axis(panel, "y")
             share = shares.loc[name]
             text = f"above: {share['value']:.0%}"
             if np.isfinite(share["low"]):

@@ -50,7 +50,9 @@ def _main_against_others(results: Results) -> Figure:
                 panel.vlines(x, own["low_other"], own["high_other"], color=colors, linewidth=0.4, alpha=0.6)
                 for method in methods:
                     its = own["method"] == method
-                    panel.plot(x[its], y[its], **looks[method], linestyle="", markersize=2.2, markeredgewidth=0)
+                    panel.plot(
+                        x[its], y[its], **looks[method], linestyle="", markersize=2.2, markeredgewidth=0
+                    )
     return figure
 
 
