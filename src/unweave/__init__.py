@@ -15,7 +15,7 @@ from unweave import data
 from unweave.errors import UnweaveError
 
 if TYPE_CHECKING:
-    from unweave import methods, metrics, training
+    from unweave import methods, metrics, study, training
     from unweave.api import train
     from unweave.metrics import evaluate
     from unweave.training import load
@@ -29,12 +29,13 @@ __all__ = [
     "load",
     "methods",
     "metrics",
+    "study",
     "train",
     "training",
 ]
 
 # Looked up when first used: they need torch, which takes seconds to import.
-_ROOMS = ("methods", "metrics", "training")
+_ROOMS = ("methods", "metrics", "study", "training")
 _CALLS = {"evaluate": "unweave.metrics", "load": "unweave.training", "train": "unweave.api"}
 
 

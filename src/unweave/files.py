@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +32,18 @@ def _umask() -> int:
     current = os.umask(0)
     os.umask(current)
     return current
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether a file has the temporary name under which :func:`replacing` writes."""
+    return re.fullmatch(r"\..*-[0-9a-f]{32}", path.stem) is not None
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what writers that were killed have left in a folder. Nobody else may be writing there."""
+    for path in folder.glob(".*"):
+        if is_leftover(path):
+            path.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

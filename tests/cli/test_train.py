@@ -7,6 +7,7 @@ from PIL import Image
 from unweave.cli import main
 from unweave.cli.settings import parse_settings, parse_term
 from unweave.errors import ArgumentError
+from unweave.training import load_run
 
 
 @pytest.fixture
@@ -82,6 +83,25 @@ def test_train_resume_and_evaluate_own_images(run, folder, tmp_path):
     assert np.array(told["mig"]["details"]["matrix"]).shape == (2, 2)
 
 
+def test_train_from_few_labels(run, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("unweave.methods.priors.HIDDEN", (30, 30))
+    arguments = ["--data", folder, "--latent-size", 2, "--batch-size", 4, "--steps", 2, "--log-every", 1]
+    labels = ["--labels", "row,column", "--label-encoding", "one_hot", "--labelled", "0.5", "--label-seed", 3]
+    code, printed, _ = run("train", "ss_idvae", *arguments, *labels, "--out", tmp_path / "few")
+    assert code == 0
+    for term in ("label_reconstruction", "label_kl", "label_entropy", "label_likelihood"):
+        assert term in printed
+    assert (tmp_path / "few" / "traversals.png").exists()
+    spec = load_run(tmp_path / "few").spec.method
+    assert [column["name"] for column in spec.labels["columns"]] == ["row", "column"]
+    assert (spec.labels["labelled"], spec.labels["seed"]) == (0.5, 3)
+
+    handed = ["--prior", "label_vae:label_variance=0.1", "--no-pictures"]
+    code, printed, _ = run("train", "beta_tcvae", *arguments, *handed, "--out", tmp_path / "handed")
+    assert code == 0
+    assert load_run(tmp_path / "handed").spec.method.prior == {"name": "label_vae", "label_variance": 0.1}
+
+
 def test_the_default_directory_is_named_by_the_spec(run, folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arguments = ["train", "vae", "--data", folder, "--steps", 1, "--batch-size", 2, "--no-pictures"]
@@ -103,6 +123,11 @@ def test_the_default_directory_is_named_by_the_spec(run, folder, tmp_path, monke
         (["beta_vae", "--add", "dip_4"], "term = 'dip_4'"),
         (["beta_vae", "--logger", "tensorbord"], "did you mean 'tensorboard'"),
         (["beta_vae", "--data", "nowhere/at/all"], "no such folder"),
+        (["beta_vae", "--labels", "row"], "beta_vae does not learn from labels"),
+        (["ivae", "--labels", "rows"], "did you mean 'row'"),
+        (["ivae", "--labelled", "5"], "ivae needs the labels of every row"),
+        (["ss_ivae", "--labelled", "few"], "--labelled = 'few'"),
+        (["ivae", "--label-encoding", "hot"], "encoding = 'hot'"),
     ],
 )
 def test_mistakes_are_answered_without_a_traceback(run, folder, tmp_path, monkeypatch, arguments, message):

@@ -306,6 +306,25 @@ def test_bad_arguments_are_refused_before_any_work(show, tmp_path):
         show(interrupted)
 
 
+# --- the papers ----------------------------------------------------------------------------------
+
+
+def test_exhibits_of_all_papers_have_names_for_files_of_their_own():
+    names = [exhibit.name for paper in PAPERS.values() for exhibit in paper.exhibits]
+    assert len(names) == len(set(names))
+    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) for name in names)
+
+
+def test_all_papers_make_what_they_can_of_a_small_study(tmp_path):
+    page = check_page(write_report(results(), tmp_path, formats=("png",)))
+    assert page.section("failed") is None
+    listed = page.section("absent")
+    for paper in PAPERS.values():
+        for exhibit in paper.exhibits:
+            made = any(e.get("id") == f"exhibit-{exhibit.name}" for e in page.all("article"))
+            assert made != (exhibit.title in listed and exhibit.source in listed)
+
+
 # --- tables as text ------------------------------------------------------------------------------
 
 
@@ -359,5 +378,5 @@ def test_long_tables_are_cut_on_the_page_only(show):
         return pd.DataFrame({"row": range(1000)})
 
     path = show(exhibit(long))
-    assert "The first 200 of 1,000 rows." in Page(path).section("paper-fake")
+    assert "The first 100 of 1,000 rows" in Page(path).section("paper-fake")
     assert len(pd.read_csv(path.parent / "tables/long.csv")) == 1000

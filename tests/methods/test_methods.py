@@ -23,10 +23,14 @@ def made(vectors):
             for parameter in method.encoder.parameters():
                 parameter.mul_(3)
         images = to_tensor(vectors.images(np.arange(N))).double()
-        generator = torch.Generator().manual_seed(5)
-        return method, method.begin(images, step, generator)
+        return method, method.begin(images, step, torch.Generator().manual_seed(5), **labels(method, vectors))
 
     return make
+
+
+def labels(method, data):
+    found = method.labels_for(data)
+    return {} if found is None else {"u": torch.from_numpy(found.of(np.arange(N)))}
 
 
 def reconstruction(made_pass):
@@ -131,7 +135,8 @@ def test_the_kl_of_a_correlated_posterior_is_exact(made, name):
     noise = (1 - s) * torch.eye(D).double() + s * torch.ones(D, D).double()
     scale = torch.diag_embed((p.log_variance / 2).exp())
     posterior = torch.distributions.MultivariateNormal(p.mean, scale @ noise @ scale)
-    prior = torch.distributions.MultivariateNormal(torch.zeros(D).double(), torch.eye(D).double())
+    mean, log_variance = (torch.zeros(N, D).double(),) * 2 if p.prior is None else p.prior
+    prior = torch.distributions.MultivariateNormal(mean, torch.diag_embed(log_variance.exp()))
     torch.testing.assert_close(method.loss(p).values["kl"], kl_divergence(posterior, prior).mean())
 
 
@@ -144,15 +149,16 @@ def test_correlated_noise_is_in_the_samples(vectors):
     np.testing.assert_allclose(np.cov(noise.detach().numpy(), rowvar=False), expected, atol=0.03)
 
 
-def test_gradients_agree_with_finite_differences(made):
+def test_gradients_agree_with_finite_differences(made, vectors):
     for name in uw.methods.names():
         method, p = made(name)
+        more = labels(method, vectors)
         weight = method.encoder.state_dict(keep_vars=True)
         key = next(k for k in reversed(weight) if k.endswith("weight"))
         parameter = weight[key]
 
-        def loss(method=method, images=p.images):
-            return method.loss(method.begin(images, 40, torch.Generator().manual_seed(5))).loss
+        def loss(method=method, images=p.images, more=more):
+            return method.loss(method.begin(images, 40, torch.Generator().manual_seed(5), **more)).loss
 
         (gradient,) = torch.autograd.grad(loss(), parameter)
         direction = torch.randn_like(parameter)

@@ -2,10 +2,12 @@ from functools import partial
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.ensemble import GradientBoostingClassifier
 
 from unweave.errors import ArgumentError
 from unweave.metrics.boosting import boost_factors
+from unweave.metrics.boosting_ties import have_ties, sort_as_scikit_learn
 
 
 def draw(n, latents, sizes, seed, kind="continuous"):
@@ -14,8 +16,6 @@ def draw(n, latents, sizes, seed, kind="continuous"):
     factors = np.stack([random.integers(0, size, n) for size in sizes], axis=1)
     codes = random.normal(size=(n, latents))
     codes[:, : len(sizes)] += factors
-    if kind == "coarse":
-        codes = np.round(codes, 1)
     if kind == "repeated":  # some points occur twice, as images of a small data set do
         rows = random.integers(0, n, n // 3)
         codes[: len(rows)], factors[: len(rows)] = codes[rows], factors[rows]
@@ -61,11 +61,37 @@ def test_many_classes_agree_with_scikit_learn():
     np.testing.assert_allclose(ours.decision(codes), decision(theirs, codes), atol=1e-9)
 
 
-def test_coarse_codes_agree_but_for_equal_splits():
-    codes, factors = draw(300, 4, (3, 4), 7, "coarse")
-    for ours, theirs in zip(boost_factors(codes, factors), reference(codes, factors, 0), strict=True):
-        np.testing.assert_allclose(ours.importances, theirs.feature_importances_, atol=0.02)
-        assert np.mean(ours.fitted == theirs.predict(codes)) > 0.98
+@pytest.mark.skipif(
+    tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9),
+    reason="sorted equal values in another order",
+)
+@pytest.mark.parametrize(("n", "decimals"), [(300, 1), (300, 0), (60, 0), (900, 0)])
+def test_equal_values_and_equal_splits_are_decided_as_scikit_learn_does(n, decimals):
+    codes, factors = draw(n, 5, (2, 3, 4), n + decimals)
+    codes[:, :4] = np.round(codes[:, :4], decimals)  # one code stays free of ties
+    theirs = reference(codes, factors, seed=3, rounds=30)
+    for ours, other in zip(boost_factors(codes, factors, 3, rounds=30), theirs, strict=True):
+        np.testing.assert_allclose(ours.importances, other.feature_importances_, atol=1e-12)
+        np.testing.assert_allclose(ours.decision(codes), decision(other, codes), rtol=1e-9, atol=1e-12)
+
+
+def test_points_that_occur_twice_are_no_ties():
+    values = np.array([[1, 2, 2, 3, 3], [5, 4, 4, 6, 7]], np.float32)
+    order = np.argsort(values, axis=1, kind="stable").astype(np.uint32)
+    assert have_ties(values, order, np.array([0, 1, 1, 2, 3])).tolist() == [1, 0]
+    assert have_ties(values, order, np.array([0, 1, 4, 2, 3])).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("n", [0, 1, 15, 16, 200])
+def test_the_sort_orders_keys_and_takes_samples_along(n):
+    random = np.random.default_rng(n)
+    keys = random.integers(0, 9, n + 4).astype(np.float32)
+    before, samples = keys.copy(), np.arange(n + 4, dtype=np.uint32)
+    sort_as_scikit_learn(keys, samples, 2, n + 2)
+    np.testing.assert_array_equal(keys[2:-2], np.sort(before[2:-2]))
+    np.testing.assert_array_equal(before[samples], keys)
+    assert sorted(samples) == list(range(n + 4))
+    assert samples[[0, 1, -2, -1]].tolist() == [0, 1, n + 2, n + 3]
 
 
 def test_values_closer_than_single_precision_are_one_value():

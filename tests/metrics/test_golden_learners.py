@@ -128,9 +128,8 @@ def compare_dci(arrays, name, metric, rows, learner, matrix=None):
 
 @pytest.mark.parametrize("name", having("dci_gbt_n1000"))
 def test_dci_gbt_first_1000_points(arrays, name):
-    # Importances agree to 1e-12 unless splits are equally good: duplicated or discrete codes, where seeds of the
-    # reference differ from each other by as much.
-    compare_dci(arrays, name, "dci_gbt_n1000", 1000, "gbt", matrix=0.02)
+    # Importances agree to 1e-12, but for a few splits that are equally good to the last bits of an exponential.
+    compare_dci(arrays, name, "dci_gbt_n1000", 1000, "gbt", matrix=1e-3)
 
 
 def quick(name):

@@ -67,7 +67,7 @@ def plan(
 
     checked, source = _load(study, settings)
     jobs = make_plan(checked, source)
-    folder = StudyFolder(root, checked.name, checked, jobs)
+    folder = StudyFolder(root, checked.name, checked, jobs, source)
     if runs:
         output.show_table(
             ["RUN", "DATA", "METHOD", "STRENGTH", "SEED"],

@@ -102,12 +102,11 @@ def best_traversals(
     if best.empty:
         raise NotInStudyError(f"the study has no {metric_name(metric)} on {name}")
     try:
+        models = [load_run(results.runs / run).method for run in best["run"]]
         images = data_sets.load(name)
-        pictures = [
-            traversals(load_run(results.runs / run).method, images, columns=columns) for run in best["run"]
-        ]
     except UnweaveError as error:
         raise NotInStudyError(f"the best runs on {name} cannot be shown: {error}") from error
+    pictures = [traversals(model, images, columns=columns) for model in models]
     captions = [
         f"{setting}: {metric_name(metric)} {value:.3f}"
         for setting, value in zip(_settings(best), best["value"], strict=True)
@@ -118,12 +117,15 @@ def best_traversals(
 
 def values_per_image(results: Results) -> dict[str, int]:
     """Pixels times channels of each data set's images, from the spec of its first run; only if there are runs."""
-    found = {}
-    for name, group in results.table.groupby("data", sort=False):
-        spec = results.runs / group["run"].iloc[0] / SPEC if results.runs else None
-        if spec and spec.exists():
-            found[str(name)] = math.prod(RunSpec.read(spec).data["image_shape"])
-    return found
+    if results.runs is None:
+        return {}
+    first = results.table.drop_duplicates("data").set_index("data")["run"]
+    specs = {name: results.runs / run / SPEC for name, run in first.items()}
+    return {
+        str(name): math.prod(RunSpec.read(spec).data["image_shape"])
+        for name, spec in specs.items()
+        if spec.exists()
+    }
 
 
 def _draw_line(axes: Any, points: pd.DataFrame, score: str, style: dict[str, Any]) -> None:
@@ -136,7 +138,8 @@ def _draw_line(axes: Any, points: pd.DataFrame, score: str, style: dict[str, Any
     axes.plot(x, y, **style, markersize=3, linewidth=0.9)
     for *point, strength in points.dropna(subset="strength")[["error", score, "strength"]].to_numpy():
         label = {"text": f"{strength:g}", "color": style["color"], "fontsize": 5.5}
-        axes.annotate(xy=point, xytext=(3, 2.5), textcoords="offset points", **label)
+        text = axes.annotate(xy=point, xytext=(3, 2.5), textcoords="offset points", **label)
+        text.set_in_layout(False)  # hundreds of them would slow the layout down
 
 
 def _settings(rows: pd.DataFrame) -> list[str]:
@@ -159,7 +162,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "Kumar et al., Figures 1 and 2",
         "A point is the median over seeds at one strength of regularisation, the number next to it; bars are 95 % "
         "bootstrap intervals; lines join a method's strengths in order. The reconstruction error is the squared error "
-        "of images decoded from mean codes.",
+        "of images decoded from mean codes; per pixel means divided by the number of pixels times channels.",
         trade_off,
     ),
     Exhibit(

@@ -63,6 +63,7 @@ def boxes(
                 if len(few) <= _FEW:
                     axes.plot([place] * len(few), few, ".", color="black", markersize=3)
             axes.set_xticks(places, [str(place) for place in places])
+            axes.set_xlim(0.4, len(places) + 0.6)
         labels = [f"{place} = {method_name(method)}" for place, method in zip(places, methods, strict=True)]
         handles: list[Any] = [Patch(color=looks[method]["color"], alpha=0.6) for method in methods]
         _legend(figure, handles, labels, _which(rows, results.table))
@@ -95,6 +96,7 @@ def strength_curves(
             _draw_curve(grid[metric, name], points, ladders[method], looks[method])
         for axes in grid.values():
             axes.set_xticks(range(len(ticks)), ticks)
+            axes.set_xlim(-0.3, len(ticks) - 0.7)
         figure.supxlabel(
             "regularisation strength" if shared else "regularisation strength: place in the method's list",
             fontsize=8,
@@ -122,7 +124,10 @@ def _grid(rows: pd.DataFrame) -> tuple[Figure, dict[tuple[str, str], Any]]:
             axes.set_title(metric_name(metric))
         return figure, {(metric, data[0]): axes for metric, axes in zip(metrics, grid[0], strict=True)}
     width, height = min(WIDTH, 0.6 + 1.6 * len(data)), 0.8 + 1.25 * len(metrics)
-    figure, grid = new_figure(width, height, nrows=len(metrics), ncols=len(data), sharex=True, sharey="row")
+    # Not sharex: matplotlib would visit all panels again for every curve.
+    figure, grid = new_figure(width, height, nrows=len(metrics), ncols=len(data), sharey="row")
+    for axes in grid.ravel():
+        axes.label_outer()
     for axes, metric in zip(grid[:, 0], metrics, strict=True):
         axes.set_ylabel(metric_name(metric))
     for axes, name in zip(grid[0], data, strict=True):

@@ -104,6 +104,7 @@ def _write_ranks(axes: Any, cells: pd.DataFrame, methods: list[str], metrics: li
             fontsize=6.5,
             fontweight="bold" if row["tied"] else "normal",
             color="white" if row["best"] > 0.6 else "black" if row["tied"] else "#8a8a8a",
+            in_layout=False,
         )
 
 

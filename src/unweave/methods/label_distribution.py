@@ -23,7 +23,7 @@ from unweave.objectives.labels import (
 
 # Mean and variance of a label that is uniform in [0, 1].
 SCALED_MEAN, SCALED_VARIANCE = 0.5, 1 / 12
-CONTINUOUS_FLOOR = 1e-4  # variance: a standard deviation of 1 % of the range
+CONTINUOUS_ROUNDING = 1e-4  # variance: a standard deviation of 1 % of the range
 
 
 @dataclass(frozen=True)
@@ -62,17 +62,16 @@ class LabelLayout:
         widths = torch.tensor([column.width for column in self.columns], device=by_label.device)
         return by_label.repeat_interleave(widths, dim=-1, output_size=self.width)
 
-    def variance_floor(self) -> Tensor:
-        """(d,): how exactly a Gaussian may know a label.
+    def rounding(self) -> Tensor:
+        """(d,): the variance within which a label can be known.
 
-        A label of ``size`` values, 1 / size apart, is known to within its rounding: 1 / (12 size^2). Without a floor
-        the likelihood of labels on a grid has no upper bound: it grows as the variance shrinks.
+        For one of ``size`` values, 1 / size apart, that is their rounding error, 1 / (12 size^2).
         """
-        floors = [
-            CONTINUOUS_FLOOR if column.size is None else SCALED_VARIANCE / column.size**2
+        variances = [
+            CONTINUOUS_ROUNDING if column.size is None else SCALED_VARIANCE / column.size**2
             for column in self.columns
         ]
-        return self.entries(torch.tensor(floors))
+        return self.entries(torch.tensor(variances))
 
 
 @dataclass(frozen=True)

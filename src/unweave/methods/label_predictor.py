@@ -45,7 +45,8 @@ class LabelPredictor(nn.Module):
         self.network = create_encoder(spec.architecture, tuple(spec.image_shape), self.layout.width)
         if not self.layout.scaled:  # categories have no variance
             self.network.heads.log_variance.requires_grad_(False)  # type: ignore[union-attr]
-        self.register_buffer("log_floor", self.layout.variance_floor().log(), persistent=False)
+        # Without a floor the likelihood of labels on a grid has no bound: it grows as the variance shrinks.
+        self.register_buffer("log_floor", self.layout.rounding().log(), persistent=False)
 
     def predict(self, images: Tensor) -> LabelDistribution:
         """q(u|x) of images (n, C, H, W)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,7 +10,7 @@ from torch import Tensor, nn
 
 from unweave.errors import ArgumentError, unknown_name
 from unweave.methods.checks import check_positive
-from unweave.methods.label_distribution import SCALED_VARIANCE, LabelDistribution, LabelLayout
+from unweave.methods.label_distribution import LabelDistribution, LabelLayout
 from unweave.methods.spec import MethodSpec
 from unweave.methods.terms import Pass, Posterior, Terms, frozen
 from unweave.networks import MLP, GaussianHeads
@@ -54,13 +53,15 @@ class LabelVAE(nn.Module):
     It learns by this bound only: in the method's own KL its weights are held fixed (section 4.1). p(u|z) is a Gaussian
     with diagonal covariance for labels on a scale, categorical for one-hot ones.
 
-    ``label_variance``: of that Gaussian. None: learned, one for each label, from 1/12 on (the variance of a uniform
-    number in [0, 1]). A number: fixed. The authors' code takes the sum of squared errors, which is 0.5; that is more
-    than the labels vary, so that q(z|u) has nothing to gain from u and falls back to N(0, I).
+    ``label_variance``: of that Gaussian, which the paper does not state. None: each label's own rounding error,
+    1 / (12 size^2), so that z has to tell the label's values apart ("sufficient"). The authors' code takes the sum of
+    squared errors, which is 0.5. As labels in [0, 1] vary by 1/12 or less, q(z|u) then gains nothing from u, and falls
+    back to N(0, I); it does so, too, if the variance is learned, because independent labels are all noise to it.
     """
 
     encoder: nn.Module
     decoder: nn.Module
+    log_variance: Tensor
 
     def __init__(self, label_variance: float | None = None) -> None:
         super().__init__()
@@ -74,13 +75,10 @@ class LabelVAE(nn.Module):
         width = self.layout.width
         self.encoder = _LabelEncoder(width, spec.latent_size)
         self.decoder = MLP(spec.latent_size, HIDDEN, width, activation="leaky_relu")
-        fixed = self.label_variance is not None
-        start = math.log(self.label_variance or SCALED_VARIANCE)
-        self.log_variance = nn.Parameter(
-            torch.full((width,), start), requires_grad=not fixed and bool(self.layout.scaled)
+        variance = (
+            self.layout.rounding() if self.label_variance is None else torch.tensor(self.label_variance)
         )
-        floor = torch.zeros(width) if fixed else self.layout.variance_floor()
-        self.register_buffer("log_floor", floor.log(), persistent=False)
+        self.register_buffer("log_variance", variance.log().expand(width).clone(), persistent=False)
 
     def given(self, u: Tensor) -> Posterior:
         """p(z|u) of labels u (n, d). Gradients go on to u, and none to the weights."""
@@ -89,9 +87,7 @@ class LabelVAE(nn.Module):
 
     def labels(self, z: Tensor) -> LabelDistribution:
         """p(u|z) of codes z (n, D)."""
-        assert isinstance(self.log_floor, Tensor)
-        log_variance = torch.logaddexp(self.log_variance, self.log_floor)
-        return LabelDistribution(self.layout, self.decoder(z), log_variance)
+        return LabelDistribution(self.layout, self.decoder(z), self.log_variance)
 
     def forward(self, made: Pass) -> Terms:
         """The second VAE's own loss, on the labels of the batch; missing ones are draws from q(u|x)."""

@@ -3,12 +3,12 @@
 The learner is scikit-learn's GradientBoostingClassifier with its default settings: 100 rounds of one regression
 tree of depth 3 per class (one in all for two classes) on the gradient of the deviance, Newton steps in the leaves,
 shrinkage 0.1. Its rules are followed to the last bit wherever they decide between equals: codes in single
-precision, features tried in the same random order, sums added up in the same order. So codes without repeated
-values give the same trees. Where a code repeats values, the order inside a tie may differ and with it the last bit
-of a sum; that matters only if two splits are equally good.
+precision, features tried in the same random order, equal values of a code in the order in which its sort (that of
+release 1.9) leaves them, sums added up in the same order. So the trees are the same.
 
 What makes it fast: each code is sorted once and the order is handed down the tree (scikit-learn sorts anew in every
-node), candidate splits are screened with multiplications only, and factors are fitted in parallel.
+node; here only trees in which equal values meet equally good splits do), candidate splits are screened with
+multiplications only, and factors are fitted in parallel.
 """
 
 from __future__ import annotations
@@ -138,7 +138,9 @@ def _boost(
             binary_residual(total, labels, residual)
         for k in range(trees):
             tree = feature[t, k], threshold[t, k], importances
-            grow_tree(values, ties, is_tied, order, lower, residual[k], seeds[t, k], samples, leaf, is_left, *tree)
+            grow_tree(
+                values, ties, is_tied, order, lower, residual[k], seeds[t, k], samples, leaf, is_left, *tree
+            )
             set_leaves(residual[k], is_member[k], scale, leaf, LEARNING_RATE, value[t, k], total[k])
     summed = importances.sum()
     if summed > 0:

@@ -162,7 +162,8 @@ def _best_split(
 
     Returns its feature (-1 if there is none), its position, how many features are constant here and whether no other
     split is as good but for rounding. The first ``known`` of ``features`` were constant above. ``samples`` are left in
-    the order of the feature drawn last; if ``careful``, equal values in the order that the sort makes of the one before.
+    the order of the feature drawn last. If ``careful``, the order of equal values is what the sort makes of the order
+    before.
     """
     best, middle, last = -1, b, -1
     highest = second = -np.inf

@@ -33,9 +33,7 @@ def collect(folder: StudyFolder) -> Results:
             }
             for row in told["rows"]
         ]
-    for unit in folder.units:
-        if unit.metric == UDR:
-            rows += _agreement(folder, done, unit)
+    rows += _agreements(folder, done)
     table = as_table(rows)
     with replacing(folder.folder / TABLE) as temporary:
         table.to_parquet(temporary, index=False)
@@ -64,7 +62,7 @@ def _about(job: Job) -> dict[str, Any]:
     }
 
 
-def _agreement(folder: StudyFolder, done: Sequence[Job], unit: Unit) -> list[dict[str, Any]]:
+def _agreements(folder: StudyFolder, done: Sequence[Job]) -> list[dict[str, Any]]:
     """UDR of each run among those that differ from it in the seed only; a group that is known is not done again."""
     path = folder.folder / "udr.json"
     known: dict[str, list[float]] = json.loads(path.read_text()) if path.exists() else {}
@@ -72,6 +70,22 @@ def _agreement(folder: StudyFolder, done: Sequence[Job], unit: Unit) -> list[dic
     for job in done:
         groups[job.group].append(job)
     found: dict[str, list[float]] = {}
+    rows = []
+    for unit in folder.units:
+        if unit.metric == UDR:
+            rows += _agreement(folder, groups, unit, known, found)
+    if found != known:
+        write_text(path, json.dumps(found))
+    return rows
+
+
+def _agreement(
+    folder: StudyFolder,
+    groups: dict[str, list[Job]],
+    unit: Unit,
+    known: dict[str, list[float]],
+    found: dict[str, list[float]],
+) -> list[dict[str, Any]]:
     rows = []
     settings = {name: value for name, value in unit.params.items() if name != "num_images"}
     for jobs in groups.values():
@@ -86,6 +100,4 @@ def _agreement(folder: StudyFolder, done: Sequence[Job], unit: Unit) -> list[dic
             found[key] = score.details["per_model"].tolist()
         shared = {"metric": unit.label, "representation": "mean", "protocol": unit.protocol, "seconds": 0.0}
         rows += [{**_about(job), **shared, "value": v} for job, v in zip(jobs, found[key], strict=True)]
-    if found != known:
-        write_text(path, json.dumps(found))
     return rows

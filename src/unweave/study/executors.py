@@ -13,10 +13,13 @@ from typing import Protocol
 
 from unweave.errors import UnweaveError
 from unweave.study.store import StudyFolder
+from unweave.study.worker import told_by
+from unweave.training.devices import create_fabric
 
 Watch = Callable[[], bool]  # called now and then while the work goes on; False: everything is done
 _POLL_SECONDS, _STOP_SECONDS = 0.25, 120.0
-_QUICK_DEATHS, _QUICK_SECONDS = 3, 10.0
+_STILLBORN = 3  # so many for each process, and we give up
+_PUZZLED = 20  # looks at workers that found nothing to do, though there is
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -36,24 +39,32 @@ class Local:
     device: str = "auto"
 
     def run(self, folder: StudyFolder, watch: Watch) -> None:
-        """Keep the workers alive until all is done."""
+        """Keep the workers alive until all is done. A run that takes its worker down is the worker's to give up."""
+        if self.device not in ("auto", "cpu"):
+            create_fabric(
+                self.device, 1, "32-true", "auto"
+            )  # one that is not there is told now, not by every run
         folder.workers.mkdir(parents=True, exist_ok=True)
-        workers: list[subprocess.Popen[bytes] | None] = [None] * self.processes
-        started = [0.0] * self.processes
-        quick_deaths = 0
+        workers: list[subprocess.Popen[bytes]] = []
+        stillborn = puzzled = 0
         try:
+            workers += [self._start(folder, place) for place in range(self.processes)]
             while watch():
+                puzzled += 1
                 for place, worker in enumerate(workers):
-                    if worker is not None and worker.poll() is None:
-                        continue
-                    if worker is not None and worker.returncode != 0:
-                        quick_deaths += time.monotonic() - started[place] < _QUICK_SECONDS
-                        if quick_deaths >= _QUICK_DEATHS * self.processes:
-                            raise UnweaveError(_last_words(folder, place, worker.returncode))
-                    workers[place], started[place] = self._start(folder, place), time.monotonic()
+                    code = worker.poll()
+                    if code != 0:
+                        puzzled = 0
+                    if code:
+                        stillborn = 0 if told_by(folder.workers, worker.pid).exists() else stillborn + 1
+                        if stillborn >= _STILLBORN * self.processes:
+                            raise UnweaveError(_last_words(folder, place, code))
+                        workers[place] = self._start(folder, place)
+                if puzzled > _PUZZLED:
+                    raise UnweaveError(f"{folder.folder}: another command has changed the study; start again")
                 time.sleep(_POLL_SECONDS)
         finally:
-            _stop([worker for worker in workers if worker is not None])
+            _stop(workers)
 
     def _start(self, folder: StudyFolder, place: int) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "unweave.study.worker", str(folder.root.resolve()), folder.name]

@@ -30,7 +30,7 @@ def expand(grid: Any, path: Path = ()) -> list[Point]:
       ``{zip: {lambda_od: [1, 2], lambda_d: [10, 20]}}``.
     - ``{chain: [grid, …]}``, or just a list of grids: one after the other.
     """
-    if isinstance(grid, list):
+    if isinstance(grid, list) and grid:
         return [point for i, part in enumerate(grid) for point in expand(part, (*path, i))]
     if not isinstance(grid, dict) or not grid:
         raise GridError(path, f"{grid!r}: a grid is a mapping of axes, or one of {', '.join(_OPERATORS)}")

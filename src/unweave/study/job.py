@@ -114,6 +114,8 @@ def _resolved(
     from unweave.methods import METHODS, hyperparameters
 
     _check_data(data)
+    if not isinstance(method, str):
+        raise ArgumentError("method", method, "needs a method's name")
     if own:
         training = _checked_training(training)
     if method not in METHODS:
@@ -127,12 +129,15 @@ def _resolved(
                 f"hyperparameter of {method}", name, [*known, *(f for f in Training.model_fields)]
             )
     METHODS[method](**given)
-    resolved = {**known, **given}
-    floats = {name for name, value in known.items() if isinstance(value, float) or value is None}
-    return {
-        name: float(value) if name in floats and type(value) is int else value
-        for name, value in resolved.items()
-    }, training
+    return {name: _typed(given.get(name, default), default) for name, default in known.items()}, training
+
+
+def _typed(value: Any, default: Any) -> Any:
+    """A number in the type of its default (None stands for one)."""
+    if type(value) is int and (default is None or isinstance(default, float)):
+        return float(value)
+    is_count = type(default) is int and isinstance(value, float) and value.is_integer()
+    return int(value) if is_count else value
 
 
 def _checked_training(values: dict[str, Any]) -> dict[str, Any]:

@@ -112,6 +112,8 @@ def select(
 
 def wide(table: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     """One row per run, with the run's columns and one column per metric (NaN where a run lacks it)."""
-    columns = [select(table, metric).set_index("run")["value"].rename(metric) for metric in metrics]
+    columns: list[pd.DataFrame | pd.Series[Any]] = [
+        select(table, metric).set_index("run")["value"].rename(metric) for metric in metrics
+    ]
     runs = table.drop_duplicates("run")[RUN_COLUMNS].set_index("run")
     return runs.join(columns).reset_index()

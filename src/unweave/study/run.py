@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
 from filelock import FileLock
 
-from unweave.errors import ArgumentError, MissingDataError, UnweaveError
+from unweave.errors import ArgumentError, DataError, MissingDataError, UnweaveError
 from unweave.progress import progress
 from unweave.study.collect import collect
 from unweave.study.executors import Executor
-from unweave.study.job import missing_methods, plan
+from unweave.study.job import Job, missing_methods, plan
 from unweave.study.place import SPEC
 from unweave.study.results import Results
 from unweave.study.source import Source
 from unweave.study.spec import Study
 from unweave.study.status import watch_workers
 from unweave.study.store import StudyFolder
-from unweave.study.work import load_data
+from unweave.study.work import put_together
+from unweave.training.interrupts import Interrupts
 
 _LOOK_SECONDS = 1.0
 
@@ -26,17 +28,25 @@ _LOOK_SECONDS = 1.0
 def prepare(study: Study, source: Source | None, root: Path) -> StudyFolder:
     """The folder of a study, checked before anything runs: its methods are there, and so is its data."""
     jobs = plan(study, source)
-    folder = StudyFolder(root, study.name, study, jobs)
+    folder = StudyFolder(root, study.name, study, jobs, source)
     assert folder.units is not None  # checks the metrics
     missing = missing_methods(list(jobs))
     if missing:
         raise ArgumentError("method", ", ".join(missing), "this version of unweave does not have it")
-    for data, size in {(job.data, job.training["image_size"]): None for job in folder.pending()}:
+    for job in _kinds(folder.pending()):
         try:
-            load_data(data, size)
+            put_together(job)
         except MissingDataError as error:
             raise MissingDataError(f"{error}\nOr leave it out: --set data=[…]") from error
+        except ArgumentError as error:
+            raise DataError(f"{(source or Source({})).place(('runs',))}: {job}: {error}") from error
     return folder
+
+
+def _kinds(jobs: list[Job]) -> list[Job]:
+    """One run of each kind: seeds and strengths make no difference to whether it can be put together."""
+    kinds = {(job.data, job.method, json.dumps(job.training, sort_keys=True)): job for job in reversed(jobs)}
+    return list(kinds.values())
 
 
 def run(folder: StudyFolder, executor: Executor | None) -> Results:
@@ -44,11 +54,16 @@ def run(folder: StudyFolder, executor: Executor | None) -> Results:
     _write_once(folder)
     left = {job.identity: job for job in folder.pending()}
     total = len(folder.jobs)
-    with progress(folder.name, total, "runs", done=total - len(left)) as advance:
+    bar = progress(folder.name, total, "runs", done=total - len(left))
+    with Interrupts() as interrupts, bar as advance:
         looked = 0.0
 
         def watch() -> bool:
             nonlocal looked
+            if (
+                interrupts.received is not None
+            ):  # Ctrl-C, or the SIGTERM of a cluster that wants its machine back
+                raise KeyboardInterrupt
             if time.monotonic() - looked > _LOOK_SECONDS:
                 ended = [key for key, job in left.items() if folder.is_done(job) or folder.has_failed(job)]
                 for key in ended:

@@ -35,11 +35,16 @@ class _Loader(yaml.SafeLoader):
     """YAML as people write it: 1e-4 is a number."""
 
 
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^[-+]?(?:\d[\d_]*\.?[\d_]*|\.[\d_]+)[eE][-+]?\d+$"),
-    list("-+0123456789."),
-)
+class _Dumper(yaml.SafeDumper):
+    """Writes the text "1e-4" in quotes, as the loader would take it for a number."""
+
+
+for _side in (_Loader, _Dumper):
+    _side.add_implicit_resolver(
+        "tag:yaml.org,2002:float",
+        re.compile(r"^[-+]?(?:\d[\d_]*\.?[\d_]*|\.[\d_]+)[eE][-+]?\d+$"),
+        list("-+0123456789."),
+    )
 
 
 def read(path: Path) -> Source:
@@ -70,10 +75,10 @@ def _read(path: Path, includers: tuple[Path, ...]) -> Source:
 
 def parse(text: str, name: str) -> Source:
     """Parse YAML text; ``name`` is the file's, for messages."""
-    loader = _Loader(text)
+    places: dict[tuple[Key, ...], str] = {(): name}
     try:
+        loader = _Loader(text)
         node = loader.get_single_node()
-        places: dict[tuple[Key, ...], str] = {}
         values = {} if node is None else _build(loader, node, (), name, places)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -81,9 +86,14 @@ def parse(text: str, name: str) -> Source:
         raise DataError(f"{name}{line}: not valid YAML ({error.problem or error.context})") from error
     except yaml.YAMLError as error:
         raise DataError(f"{name}: not valid YAML ({error})") from error
-    finally:
-        loader.dispose()
+    except RecursionError as error:
+        raise DataError(f"{name}: not valid YAML (a value that holds itself)") from error
     return Source(values, places)
+
+
+def dump(values: Any) -> str:
+    """Values as YAML that :func:`parse` reads back as they were."""
+    return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
 
 
 def merge(base: Source, own: Source) -> Source:
@@ -96,14 +106,19 @@ def merge(base: Source, own: Source) -> Source:
 def override(source: Source, name: str, value: Any) -> Source:
     """Set one field by its dotted path (``training.steps``, ``runs.product.0.data``), as from a command line.
 
-    A name without dots that is not a field of the study sets the axis of that name wherever its grid has it.
+    A name that does not begin with a field of the study sets the axis of that name (``beta``, ``method.steps``)
+    wherever its grid has it.
     """
     changed = Source(_copy(source.values), dict(source.places))
-    keys: list[Key] = [int(part) if part.lstrip("-").isdigit() else part for part in name.split(".")]
-    if len(keys) == 1 and name not in changed.values and "runs" in changed.values:
-        found = _replace_axes(changed.values["runs"], name, value)
-        if found:
-            return changed
+    keys: list[Key] = [int(part) if re.fullmatch("-?[0-9]+", part) else part for part in name.split(".")]
+    axes = (
+        [] if keys[0] in changed.values else _replace_axes(changed.values.get("runs"), name, value, ("runs",))
+    )
+    if axes:
+        for path in axes:
+            _note(changed.places, path, f"--set {name}")
+        changed.places["runs",] = f"{source.place(('runs',))} with --set {name}"
+        return changed
     target = changed.values
     for depth, key in enumerate(keys[:-1]):
         try:
@@ -111,13 +126,13 @@ def override(source: Source, name: str, value: Any) -> Source:
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             told = f"the study has nothing at {'.'.join(map(str, keys[: depth + 1]))}"
             raise ArgumentError("--set", f"{name}={value}", told) from error
+    if isinstance(target, dict) == isinstance(keys[-1], int):
+        raise ArgumentError("--set", f"{name}={value}", "the study has no such place")
     try:
         target[keys[-1]] = value
     except (IndexError, TypeError) as error:
         raise ArgumentError("--set", f"{name}={value}", "the study has no such place") from error
-    path = tuple(keys)
-    changed.places = {place: told for place, told in changed.places.items() if place[: len(path)] != path}
-    changed.places[path] = f"--set {name}"
+    _note(changed.places, tuple(keys), f"--set {name}")
     return changed
 
 
@@ -126,24 +141,37 @@ def _build(
 ) -> Any:
     places[path] = f"{name}, line {node.start_mark.line + 1}"
     if isinstance(node, yaml.MappingNode):
+        _check_keys(loader, node)  # before "<<" brings in keys that may well be given again
         loader.flatten_mapping(node)
+        node.value = list({pair[0].value: pair for pair in node.value}.values())
         values: dict[Any, Any] = {}
         for key_node, value_node in node.value:
-            key = loader.construct_object(key_node, deep=True)
-            if not isinstance(key, str):
-                raise yaml.MarkedYAMLError(
-                    problem=f"the key {key!r} is not a name", problem_mark=key_node.start_mark
-                )
-            if key in values:
-                raise yaml.MarkedYAMLError(
-                    problem=f"{key!r} is given twice", problem_mark=key_node.start_mark
-                )
+            key = key_node.value
             values[key] = _build(loader, value_node, (*path, key), name, places)
             places[(*path, key)] = f"{name}, line {key_node.start_mark.line + 1}"
         return values
     if isinstance(node, yaml.SequenceNode):
         return [_build(loader, child, (*path, i), name, places) for i, child in enumerate(node.value)]
-    return loader.construct_object(node, deep=True)
+    try:
+        return loader.construct_object(node, deep=True)
+    except ValueError as error:  # of a date: 2024-13-01
+        raise _error(str(error), node) from error
+
+
+def _check_keys(loader: Any, node: yaml.MappingNode) -> None:
+    given: set[str] = set()
+    for key_node, _ in node.value:
+        merges = key_node.tag == "tag:yaml.org,2002:merge"
+        key = key_node.value if merges else loader.construct_object(key_node, deep=True)
+        if not isinstance(key, str):
+            raise _error(f"the key {key!r} is not a name", key_node)
+        if key in given:
+            raise _error(f"{key!r} is given twice", key_node)
+        given.add(key)
+
+
+def _error(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
 def _merge(
@@ -163,10 +191,16 @@ def _merge(
 
 
 def _take(value: Any, path: tuple[Key, ...], places: dict[tuple[Key, ...], str], source: Source) -> Any:
-    for stale in [place for place in places if place[: len(path)] == path]:
-        del places[stale]
+    _note(places, path, "")
     places |= {place: told for place, told in source.places.items() if place[: len(path)] == path}
     return value
+
+
+def _note(places: dict[tuple[Key, ...], str], path: tuple[Key, ...], told: str) -> None:
+    """A value is now from elsewhere, with all that it holds."""
+    for stale in [place for place in places if place[: len(path)] == path]:
+        del places[stale]
+    places[path] = told
 
 
 def _copy(value: Any) -> Any:
@@ -175,17 +209,17 @@ def _copy(value: Any) -> Any:
     return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
-def _replace_axes(grid: Any, name: str, value: Any) -> int:
-    """Set every axis called ``name`` in a grid; how many there were."""
+def _replace_axes(grid: Any, name: str, value: Any, path: tuple[Key, ...]) -> list[tuple[Key, ...]]:
+    """Set every axis called ``name`` in a grid; where they were."""
     if isinstance(grid, list):
-        return sum(_replace_axes(part, name, value) for part in grid)
+        return [axis for i, part in enumerate(grid) for axis in _replace_axes(part, name, value, (*path, i))]
     if not isinstance(grid, dict):
-        return 0
-    found = 0
+        return []
+    found = []
     for key, part in grid.items():
         if key == name:
             grid[key] = value
-            found += 1
+            found.append((*path, key))
         elif key in ("product", "zip", "chain"):
-            found += _replace_axes(part, name, value)
+            found += _replace_axes(part, name, value, (*path, key))
     return found

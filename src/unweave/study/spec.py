@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from unweave.errors import DataError, unknown_name
-from unweave.study.source import Source, override, read
+from unweave.study.source import Source, dump, override, read
 
-_STRICT = ConfigDict(extra="forbid", frozen=True)
+_STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Training(BaseModel):
@@ -20,17 +19,17 @@ class Training(BaseModel):
 
     model_config = _STRICT
 
-    steps: int = Field(300_000, gt=0)
-    batch_size: int = Field(64, gt=0)
-    learning_rate: float = Field(1e-4, gt=0)
-    latent_size: int = Field(10, gt=0)
+    steps: int = Field(default=300_000, gt=0)
+    batch_size: int = Field(default=64, gt=0)
+    learning_rate: float = Field(default=1e-4, gt=0)
+    latent_size: int = Field(default=10, gt=0)
     architecture: str = "auto"
     reconstruction: str = "bernoulli"
-    correlation: float = Field(0.0, ge=0, lt=1)
+    correlation: float = Field(default=0.0, ge=0, lt=1)
     capacity: dict[str, float] | None = None
     extra_terms: list[dict[str, Any]] = []
     precision: str = "32-true"
-    image_size: int | None = Field(None, gt=0)
+    image_size: int | None = Field(default=None, gt=0)
 
 
 class MetricEntry(BaseModel):
@@ -39,7 +38,7 @@ class MetricEntry(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
 
     metric: str
-    label: str | None = Field(None, alias="as", pattern=r"^[a-z][a-z0-9_]*$")
+    label: str | None = Field(default=None, alias="as", pattern=r"^[a-z][a-z0-9_]*$")
 
     @property
     def name(self) -> str:
@@ -60,9 +59,9 @@ class Evaluation(BaseModel):
     metrics: list[str | MetricEntry] = ["paper"]
     protocol: Literal["paper", "dlib"] = "dlib"
     representations: list[Literal["mean", "sampled"]] = ["mean"]
-    num_train: int = Field(10_000, ge=2)
-    num_test: int = Field(5_000, ge=2)
-    seed: int = Field(0, ge=0)
+    num_train: int = Field(default=10_000, ge=2)
+    num_test: int = Field(default=5_000, ge=2)
+    seed: int = Field(default=0, ge=0)
     params: dict[str, dict[str, Any]] = {}
     keep_codes: bool = False
 
@@ -84,7 +83,7 @@ class Study(BaseModel):
     runs: Any
     evaluation: Evaluation = Evaluation()
     reports: list[str] = ["locatello", "ranking"]
-    requires: list[str] = Field([], description="methods that this version may not have yet")
+    requires: list[str] = Field(default=[], description="methods that this version may not have yet")
 
     def dump(self) -> str:
         """The study as YAML, with everything that it left to defaults."""
@@ -95,7 +94,7 @@ class Study(BaseModel):
             else entry
             for entry in values["evaluation"]["metrics"]
         ]
-        return yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
+        return dump(values)
 
 
 def studies_folder() -> Path:
@@ -137,12 +136,13 @@ def check(source: Source) -> Study:
 
 
 def _nearest(error: ValidationError) -> list[Any]:
-    """The errors of a field, once: of a metric that is neither a name nor a mapping there would be two."""
+    """The errors, each once: of a metric that is no name there is one, and others of the mapping that it may be."""
     found: dict[tuple[Any, ...], Any] = {}
     for entry in error.errors(include_url=False):
         path = tuple(key for key in entry["loc"] if key not in ("str", "MetricEntry"))
         found.setdefault(path, {**entry, "loc": path})
-    return list(found.values())
+    held = {path[:length] for path in found for length in range(len(path))}
+    return [entry for path, entry in found.items() if path not in held]
 
 
 def _told(entry: Any, source: Source) -> str:
@@ -157,6 +157,10 @@ def _told(entry: Any, source: Source) -> str:
 
 
 def _fields(path: Sequence[str | int]) -> list[str]:
-    model: type[BaseModel] = {(): Study, ("training",): Training, ("evaluation",): Evaluation}[tuple(path)]  # type: ignore[index]
+    models: dict[tuple[str | int, ...], type[BaseModel]] = {
+        (): Study,
+        ("training",): Training,
+        ("evaluation",): Evaluation,
+    }
     prefix = "".join(f"{key}." for key in path)
-    return [prefix + name for name in model.model_fields]
+    return [prefix + name for name in models[tuple(path)].model_fields]

@@ -53,7 +53,7 @@ def status(place: Place) -> Status:
 def living_workers(place: Place) -> list[dict[str, Any]]:
     """What the workers that are alive say. The files of dead ones are removed."""
     found = []
-    for path in sorted(place.workers.glob("*.json")):
+    for path in sorted(place.workers.glob("[!.]*.json")):
         try:
             told = json.loads(path.read_text())
         except (OSError, ValueError):

@@ -14,6 +14,7 @@ from unweave.errors import DataError
 from unweave.files import write_text
 from unweave.study.job import Job, plan
 from unweave.study.place import PLAN, SPEC, Place
+from unweave.study.source import Source
 from unweave.study.spec import Study, load_study
 from unweave.study.units import Unit, identity, units
 
@@ -24,11 +25,12 @@ class StudyFolder(Place):
 
     study: Study
     jobs: Sequence[Job]
+    source: Source | None = None
 
     @cached_property
     def units(self) -> list[Unit]:
         """What is measured of each run."""
-        return units(self.study.evaluation)
+        return units(self.study.evaluation, self.source)
 
     @cached_property
     def done_file(self) -> str:
@@ -40,8 +42,8 @@ class StudyFolder(Place):
         return (self.run(job.identity) / self.done_file).exists()
 
     def has_failed(self, job: Job) -> bool:
-        """Whether a run failed and was not asked for again."""
-        return self.failure(job.identity).exists()
+        """Whether a run failed and was not asked for again. What another study could not measure is not its fault."""
+        return self.failure(job.identity).exists() and not self.is_done(job)
 
     def pending(self) -> list[Job]:
         """The runs that are neither done nor failed."""
@@ -82,4 +84,4 @@ def open_study(root: Path, name: str) -> StudyFolder:
     if not path.exists():
         raise DataError(f"{root / name}: no study was started there; 'unweave study run' does")
     study, source = load_study(path)
-    return StudyFolder(root, name, study, plan(study, source))
+    return StudyFolder(root, name, study, plan(study, source), source)

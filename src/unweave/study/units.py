@@ -9,15 +9,17 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from unweave.data import Dataset
-from unweave.errors import ArgumentError
+from unweave.errors import ArgumentError, DataError
 from unweave.metrics import METRICS, Score
 from unweave.metrics.evaluate import PAPER, SAMPLED, UNSUPERVISED, applies, check_settings
+from unweave.study.source import Source
 from unweave.study.spec import Evaluation, MetricEntry
 
 UDR = "udr"
 UDR_IMAGES = 1_000
 # These are of the posterior or draw from it themselves: there is one value, not one per representation.
 OF_THE_POSTERIOR = (SAMPLED, UNSUPERVISED, "monte_carlo_total_correlation", "windin")
+_PARAMS = "evaluation.params"
 _OF_SAMPLED_CODES = ("reconstruction", "kl", "elbo")
 
 
@@ -48,8 +50,16 @@ class Unit:
         return "mean" if self.metric in OF_THE_POSTERIOR else self.representation
 
 
-def units(evaluation: Evaluation) -> list[Unit]:
-    """All units of an evaluation, checked."""
+def units(evaluation: Evaluation, source: Source | None = None) -> list[Unit]:
+    """All units of an evaluation, checked; a mistake is told with the line of ``source`` it stands in."""
+    try:
+        return _units(evaluation)
+    except ArgumentError as error:
+        name = "params" if error.argument == _PARAMS else "metrics"
+        raise DataError(f"{(source or Source({})).place(('evaluation', name))}: {error}") from error
+
+
+def _units(evaluation: Evaluation) -> list[Unit]:
     found: dict[tuple[str, str], Unit] = {}
     for representation in evaluation.representations:
         for entry in _entries(evaluation):
@@ -60,9 +70,9 @@ def units(evaluation: Evaluation) -> list[Unit]:
                     "metrics", entry.name, "is there twice with other parameters; name one with 'as:'"
                 )
             found.setdefault(key, unit)
-    unused = set(evaluation.params) - {unit.metric for unit in found.values()}
+    unused = set(evaluation.params) - {entry.metric for entry in _entries(evaluation)}
     if unused:
-        raise ArgumentError("evaluation.params", sorted(unused)[0], "is not one of the study's metrics")
+        raise ArgumentError(_PARAMS, sorted(unused)[0], "is not one of the study's metrics")
     for unit in found.values():
         check_settings(
             unit.metric, {k: v for k, v in unit.params.items() if (unit.metric, k) != (UDR, "num_images")}

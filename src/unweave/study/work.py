@@ -6,17 +6,17 @@ import json
 import shutil
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
 
 from filelock import Timeout
 
 from unweave.data import Dataset, from_folder, registry
-from unweave.files import write_text
-from unweave.methods import create
+from unweave.files import remove_leftovers, write_text
+from unweave.methods import VAE, create
 from unweave.study.job import Job
-from unweave.study.measuring import measure
+from unweave.study.measuring import SCORES, measure
 from unweave.study.store import StudyFolder
 from unweave.study.units import UDR, Unit, applicable
 from unweave.training import Callback, train
@@ -24,6 +24,7 @@ from unweave.training.run import STATE, steps_done
 
 Outcome = Literal["done", "failed", "busy"]
 Tell = Callable[[Job, str, float], None]  # a run, what is done of it, and how much of that (0 to 1)
+_OF_TRAIN = ("steps", "batch_size", "learning_rate", "precision")
 ATTEMPTS = 5  # a run that takes its process down so often without getting on has failed
 
 
@@ -46,6 +47,9 @@ def perform(
         _finish(folder, job, device, tell)
         folder.attempts(job.identity).unlink(missing_ok=True)
         return "done"
+    except KeyboardInterrupt:
+        folder.attempts(job.identity).unlink(missing_ok=True)  # not the run's fault
+        raise
     except Exception as error:
         folder.fail(job, f"{type(error).__name__}: {error}", traceback.format_exc())
         return "failed"
@@ -59,13 +63,19 @@ def load_data(name: str, size: int | None) -> Dataset:
     return registry.load(name) if name in registry.names() else from_folder(name, size=size)
 
 
+def put_together(job: Job) -> tuple[VAE, Dataset]:
+    """A run's method, as yet untrained, and its data."""
+    data = load_data(job.data, job.training["image_size"])
+    settings = {name: value for name, value in job.training.items() if name not in (*_OF_TRAIN, "image_size")}
+    return create(job.method, data, **settings, **job.hyperparameters), data
+
+
 def _finish(folder: StudyFolder, job: Job, device: str, tell: Tell) -> None:
     tell(job, "loading", 0.0)
-    settings = dict(job.training)
-    data = load_data(job.data, settings.pop("image_size"))
-    training = {key: settings.pop(key) for key in ("steps", "batch_size", "learning_rate", "precision")}
-    method = create(job.method, data, **settings, **job.hyperparameters)
+    method, data = put_together(job)
     place = folder.run(job.identity)
+    for part in (place, place / SCORES):
+        remove_leftovers(part)  # we hold the lock: nobody else writes here
     start = time.monotonic()
     run = train(
         method,
@@ -73,18 +83,18 @@ def _finish(folder: StudyFolder, job: Job, device: str, tell: Tell) -> None:
         seed=job.seed,
         device=device,
         out=place,
-        callbacks=[_Told(job, training["steps"], tell)],
-        log_every=max(1, min(100, training["steps"] // 20)),
-        **training,
+        callbacks=[_Told(job, job.training["steps"], tell)],
+        log_every=max(1, min(100, job.training["steps"] // 20)),
+        **{name: job.training[name] for name in _OF_TRAIN},
     )
     seconds = time.monotonic() - start
     write_text(place / "job.json", json.dumps(job.as_dict(), indent=1))
     wanted = [unit for unit in folder.units if applicable(unit, data)]
     measure(run, data, wanted, lambda unit, share: tell(job, unit, share))
-    _conclude(folder, job, wanted, seconds)
     (place / STATE).unlink(missing_ok=True)  # the optimiser's: three quarters of a run's bytes
     if not folder.study.evaluation.keep_codes:
         shutil.rmtree(place / "codes", ignore_errors=True)
+    _conclude(folder, job, wanted, seconds)
 
 
 class _Told(Callback):
@@ -93,7 +103,7 @@ class _Told(Callback):
     def __init__(self, job: Job, steps: int, tell: Tell) -> None:
         self.job, self.steps, self.tell = job, steps, tell
 
-    def on_log(self, step: int, values: dict[str, float]) -> None:
+    def on_log(self, step: int, values: Mapping[str, float]) -> None:
         self.tell(self.job, "training", step / self.steps)
 
 
@@ -102,7 +112,7 @@ def _conclude(folder: StudyFolder, job: Job, wanted: Sequence[Unit], seconds: fl
     rows = []
     for unit in wanted:
         if unit.metric != UDR:
-            kept = json.loads((folder.run(job.identity) / "scores" / unit.file).read_text())
+            kept = json.loads((folder.run(job.identity) / SCORES / unit.file).read_text())
             rows += [[*row, unit.protocol, kept["seconds"]] for row in kept["rows"]]
     told = {"rows": rows, "training_seconds": seconds, "finished": time.time()}
     write_text(folder.run(job.identity) / folder.done_file, json.dumps(told))
@@ -111,8 +121,8 @@ def _conclude(folder: StudyFolder, job: Job, wanted: Sequence[Unit], seconds: fl
 def _gave_up(folder: StudyFolder, job: Job) -> bool:
     """Count this attempt; whether there were too many that left nothing behind."""
     place, path = folder.run(job.identity), folder.attempts(job.identity)
-    scores = place / "scores"
-    progress = [steps_done(place), len(list(scores.iterdir())) if scores.is_dir() else 0]
+    scores = [path for path in (place / SCORES).glob("*") if not path.name.startswith(".")]
+    progress = [steps_done(place), len(scores)]
     before = json.loads(path.read_text()) if path.exists() else {}
     count = before.get("count", 0) + 1 if before.get("progress") == progress else 1
     if count > ATTEMPTS:

@@ -54,6 +54,7 @@ def work(folder, device: str = "auto") -> None:  # type: ignore[no-untyped-def]
 
     teller = Teller(folder.workers)
     try:
+        teller.idle("looking for runs that are left")
         left = folder.pending()
         while left:
             moved = False
@@ -63,17 +64,22 @@ def work(folder, device: str = "auto") -> None:  # type: ignore[no-untyped-def]
                 teller.finished += outcome == "done"
             left = folder.pending()
             if left and not moved:  # others hold them all; one may die
-                teller.idle()
+                teller.idle("waiting for runs that others hold")
                 time.sleep(_WAIT_SECONDS)
     finally:
         teller.close()
+
+
+def told_by(folder: Path, pid: int) -> Path:
+    """The file in which a worker of this machine says what it does, from when it begins until it ends in good order."""
+    return folder / f"{socket.gethostname()}-{pid}.json"
 
 
 class Teller:
     """Says in a small file what this worker does, for whoever watches the study."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / f"{socket.gethostname()}-{os.getpid()}.json"
+        self.path = told_by(folder, os.getpid())
         self.started, self.told = time.time(), 0.0
         self.finished = 0
 
@@ -82,9 +88,9 @@ class Teller:
         if time.monotonic() - self.told > _TELL_SECONDS or share == 0.0:
             self._write({"run": job.identity, "what": str(job), "part": part, "share": share})
 
-    def idle(self) -> None:
-        """Note that there is nothing to take right now."""
-        self._write({"run": "", "what": "waiting for runs that others hold", "part": "", "share": 0.0})
+    def idle(self, what: str) -> None:
+        """Note that no run is worked on right now."""
+        self._write({"run": "", "what": what, "part": "", "share": 0.0})
 
     def close(self) -> None:
         """The worker ends."""

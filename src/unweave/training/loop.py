@@ -11,6 +11,7 @@ from filelock import FileLock, Timeout
 
 from unweave.data import Dataset
 from unweave.errors import ArgumentError, UnweaveError
+from unweave.files import is_leftover
 from unweave.methods import VAE
 from unweave.methods.checks import check_count, check_positive
 from unweave.networks import accelerate, keep_freed_memory
@@ -69,14 +70,14 @@ def train(
     with _held(folder if fabric.global_rank == 0 else None):
         finished = None if folder is None else _finished(folder, spec, method)
         fabric.barrier()  # all processes have read the directory before one writes to it
-        if finished is not None:
-            return finished
         if method.fresh:
             method.initialise(seed)
         if fabric.device.type == "cpu" and fast:
             keep_freed_memory()
             accelerate(method)
         method.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        if finished is not None:  # in the same form as after training: its scores have the same bits
+            return finished
         session = Session(Run(spec, method, folder), data, fabric, callbacks, compile)
         session.resume()
         fabric.barrier()
@@ -116,7 +117,8 @@ def _held(folder: Path | None) -> Iterator[None]:
     if folder is None:
         yield
         return
-    others = [path for path in folder.iterdir() if path.name != ".lock"] if folder.is_dir() else []
+    found = list(folder.iterdir()) if folder.is_dir() else []
+    others = [path for path in found if path.name != ".lock" and not is_leftover(path)]
     if others and not (folder / SPEC).exists():
         raise ArgumentError("out", str(folder), "is a folder with other files in it, not a run directory")
     folder.mkdir(parents=True, exist_ok=True)

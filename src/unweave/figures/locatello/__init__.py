@@ -1,4 +1,7 @@
-"""The figures and Table 1 of Locatello et al., "Challenging Common Assumptions" (2019), from a study's results."""
+"""The figures and Table 1 of Locatello et al., "Challenging Common Assumptions" (2019), from a study's results.
+
+All but Figure 1 leave out runs with correlated posterior noise, which the paper does not have.
+"""
 
 from unweave.figures.exhibits import Exhibit
 from unweave.figures.locatello import (

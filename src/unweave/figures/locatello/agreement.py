@@ -21,7 +21,8 @@ def _pairwise(results: Results) -> Figure:
     runs, metrics = analysis.scores(results.table, least=2)
     data = main_data(runs)
     runs = runs[runs["data"] == data]
-    correlations = rank_correlations(runs, metrics, metrics).set_index(["row", "column"])
+    correlations = rank_correlations(runs, metrics, metrics)[["value", "low", "high"]].to_numpy()
+    numbers = correlations.reshape(len(metrics), len(metrics), 3)
     bins = min(30, 4 + round(len(runs) ** 0.5))
     with paper_style():
         figure, axes = panels(
@@ -47,16 +48,8 @@ def _pairwise(results: Results) -> Figure:
                     panel.set_yticks([])
                 else:
                     panel.axis("off")
-                    found = correlations.loc[(row, column)]
-                    panel.text(
-                        0.5,
-                        0.5,
-                        _with_interval(found),
-                        transform=panel.transAxes,
-                        fontsize=7,
-                        ha="center",
-                        va="center",
-                    )
+                    place = {"transform": panel.transAxes, "ha": "center", "va": "center"}
+                    panel.text(0.5, 0.5, _text(*numbers[i, j]), fontsize=7, **place)
                 panel.locator_params(nbins=2)
             axes[i, 0].set_ylabel(metric_name(row))
             axes[-1, i].set_xlabel(metric_name(row))
@@ -64,11 +57,10 @@ def _pairwise(results: Results) -> Figure:
     return figure
 
 
-def _with_interval(found: pd.Series) -> str:
-    value, low, high = (
-        f"{round(found[part], 2) + 0:.2f}".replace("-", "−") for part in ("value", "low", "high")
-    )
-    return value if np.isnan(found["low"]) else f"{value}\n[{low}, {high}]"
+def _text(value: float, *interval: float) -> str:
+    """A correlation, and its interval if it has one."""
+    value_text, *ends = (f"{round(number, 2) + 0:.2f}".replace("-", "−") for number in (value, *interval))
+    return value_text if np.isnan(interval).any() else f"{value_text}\n[{', '.join(ends)}]"
 
 
 def _between_metrics(results: Results) -> Figure:

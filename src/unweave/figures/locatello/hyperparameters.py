@@ -81,8 +81,8 @@ EXHIBITS = (
         "locatello-fig07-scores-by-method",
         "Scores of each method",
         "Locatello et al., Figure 7",
-        "Boxes are the middle half of all runs of a method (all strengths and seeds), with the median; lines reach from "
-        "the 5% to the 95% quantile. Black dots are the medians over seeds at each strength: their range is what "
+        "Boxes are the middle half of all runs of a method (all strengths and seeds), with the median; lines reach "
+        "from the 5% to the 95% quantile. Black dots are the medians over seeds at each strength: their range is what "
         "choosing the strength can change.",
         _distributions,
     ),

@@ -36,9 +36,9 @@ def panels(
 ) -> tuple[Figure, Any]:
     """A figure of rows x columns panels and these as a 2-D array; call within ``paper_style``.
 
-    The least ``height`` of a panel, ``gaps`` between panels (across, down), the margin to the ``left`` and the room for ``ticks``
-    below are in inches. ``xlabel``, ``note`` and a legend of ``methods`` stand below each other at the foot; the
-    legend shows methods as a ``handle``: their line, their marker, or a dot where markers are not told apart.
+    The least ``height`` of a panel, ``gaps`` between panels (across, down), the margin to the ``left`` and the room for
+    ``ticks`` below are in inches. ``xlabel``, ``note`` and a legend of ``methods`` stand below each other at the foot;
+    the legend shows methods as a ``handle``: their line, their marker, or a dot where markers are not told apart.
     """
     room = WIDTH - left - _RIGHT - (columns - 1) * gaps[0]
     across = min(room / columns, _WIDEST)

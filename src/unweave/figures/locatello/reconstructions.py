@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import torch
 from PIL import Image
@@ -29,7 +31,7 @@ def _reconstructions(results: Results) -> Image.Image:
         run = runs.iloc[int(rng.integers(len(runs)))]
         strength = "" if np.isnan(run["strength"]) else f", {run['strength_name']} = {run['strength']:g}"
         try:
-            tiles = _pairs(results, str(run["run"]))
+            tiles = _pairs(results.runs / str(run["run"]))
         except (DataError, ArgumentError) as error:  # no weights, no data files, or data that has no name
             problems.append(str(error))
             continue
@@ -41,10 +43,9 @@ def _reconstructions(results: Results) -> Image.Image:
     return compose(None, rows)
 
 
-def _pairs(results: Results, name: str) -> list[Image.Image]:
+def _pairs(folder: Path) -> list[Image.Image]:
     """Image, reconstruction, image, reconstruction, …"""
-    assert results.runs is not None
-    run = load_run(results.runs / name)
+    run = load_run(folder)
     data = load(run.spec.data["name"])
     rng = np.random.default_rng(_SEED)
     which = data.sample_rows(_PAIRS, rng) if data.finite else data.sample_factors(_PAIRS, rng)

@@ -81,8 +81,8 @@ def _mean_against_sampled(results: Results) -> Figure:
 
 
 _LINES = (
-    "Gaussian total correlation of {} codes, in nats. Each point is the median over the runs (seeds) of a method at one "
-    "strength; the strengths of each method are numbered from the smallest, as their scales differ. Thin bars: 95% "
+    "Gaussian total correlation of {} codes, in nats. Each point is the median over the runs (seeds) of a method at "
+    "one strength; the strengths of each method are numbered from the smallest, as their scales differ. Thin bars: 95% "
     "bootstrap interval of the median over seeds; wide pale bars: the middle half of the runs."
 )
 EXHIBITS = (

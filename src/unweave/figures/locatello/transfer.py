@@ -78,8 +78,8 @@ EXHIBITS = (
         "locatello-fig10-transfer-rank-correlation",
         "Rank correlation of each metric across data sets",
         "Locatello et al., Figure 10",
-        "Spearman's rank correlation, times 100, over the hyperparameter settings (a method with its strength) that two "
-        "data sets share; a setting's score is the median over its seeds. Bold: the 95% bootstrap interval over "
+        "Spearman's rank correlation, times 100, over the hyperparameter settings (a method with its strength) that "
+        "two data sets share; a setting's score is the median over its seeds. Bold: the 95% bootstrap interval over "
         "settings leaves out 0.",
         _between_data,
     ),
@@ -98,8 +98,8 @@ EXHIBITS = (
         "A setting (method and strength) is chosen by its score with one random seed, on a random data set; it is then "
         "compared with a random setting on another random seed, on the same or on another random data set, by the same "
         "or by another random metric, and wins if its score is at least as high. By chance this happens in somewhat "
-        "more than half of the cases, as the random setting may be the chosen one and ties count. The standard error is "
-        "that of the simulation, the 95% interval the bootstrap's over seeds. Beyond the paper: settings chosen "
+        "more than half of the cases, as the random setting may be the chosen one and ties count. The standard error "
+        "is that of the simulation, the 95% interval the bootstrap's over seeds. Beyond the paper: settings chosen "
         "by UDR and by the ELBO, which need no labels, and compared by any metric. Locatello et al. report 0.773 (same "
         "metric, same data set), 0.550 (same, different), 0.518 (different, same) and 0.519 (different, different).",
         _selection,

@@ -44,7 +44,10 @@ class Chapter:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page with a heading of its own; ``entries`` are places within: id and title."""
+    """A part of the page with a heading of its own; ``entries`` are places within: id and title.
+
+    In the contents, a title is shown up to its colon.
+    """
 
     id: str
     title: str
@@ -185,9 +188,8 @@ def _document(title: str, sections: Sequence[Section]) -> str:
 
 def _contents(section: Section) -> str:
     inner = "".join(f'<li><a href="#{escape(id)}">{escape(title)}</a></li>' for id, title in section.entries)
-    return (
-        f'<li><a href="#{section.id}">{escape(section.title)}</a>{f"<ul>{inner}</ul>" if inner else ""}</li>'
-    )
+    inner = f"<ul>{inner}</ul>" if inner else ""
+    return f'<li><a href="#{section.id}">{escape(section.title.partition(":")[0])}</a>{inner}</li>'
 
 
 def _resource(name: str) -> str:

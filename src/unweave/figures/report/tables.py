@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 MISSING = "–"
+_FEW = 15  # rows that need no counting
+_SHORT = 40  # characters of a text that is not broken into lines
 _TEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
@@ -46,25 +48,22 @@ def tex_text(table: pd.DataFrame) -> str:
     return "\n".join([*lines, r"\end{tabular}", ""])
 
 
-def html_table(table: pd.DataFrame, label: str, limit: int = 200) -> str:
+def html_table(table: pd.DataFrame, label: str, limit: int = 100) -> str:
     """A flat table as HTML; of a long one the first ``limit`` rows, and a line that says so."""
     shown = table.head(limit)
     columns = [_texts(column) for _, column in shown.items()]
-    numbers = [_is_number(column) for _, column in shown.items()]
-    header = "".join(
-        f'<th scope="col"{_class(number)}>{escape(str(name))}</th>'
-        for name, number in zip(shown.columns, numbers, strict=True)
-    )
+    classes = [_class(column, texts) for (_, column), texts in zip(shown.items(), columns, strict=True)]
+    names_rows = len(classes) > 0 and "number" not in classes[0]
+    heads = zip(classes, map(str, shown.columns), strict=True)
+    header = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for kind, name in heads)
     body = []
     for row in zip(*columns, strict=True):
-        cells = [
-            f'<th scope="row">{escape(text)}</th>'
-            if place == 0 and not numbers[0]
-            else f"<td{_class(numbers[place])}>{escape(text)}</td>"
-            for place, text in enumerate(row)
-        ]
+        cells = [f"<td{kind}>{escape(text)}</td>" for kind, text in zip(classes, row, strict=True)]
+        if names_rows:
+            cells[0] = f'<th scope="row"{classes[0]}>{escape(row[0])}</th>'
         body.append(f"<tr>{''.join(cells)}</tr>")
-    note = f"<p>The first {limit:,} of {len(table):,} rows.</p>" if len(table) > limit else ""
+    told = f"The first {limit:,} of {len(table):,} rows" if len(table) > limit else f"{len(table)} rows"
+    note = f'<p class="rows">{told}</p>' if len(table) > _FEW else ""
     return scrolling(label, f"<thead><tr>{header}</tr></thead><tbody>{''.join(body)}</tbody>") + note
 
 
@@ -110,5 +109,7 @@ def _is_number(column: pd.Series) -> bool:
     return bool(pd.api.types.is_numeric_dtype(column))
 
 
-def _class(number: bool) -> str:
-    return ' class="number"' if number else ""
+def _class(column: pd.Series, texts: list[str]) -> str:
+    if _is_number(column):
+        return ' class="number"'
+    return ' class="short"' if max(map(len, texts), default=0) <= _SHORT else ""

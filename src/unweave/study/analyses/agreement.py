@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from unweave.study.analyses.intervals import grouped
@@ -48,7 +49,7 @@ def with_unsupervised_scores(table: pd.DataFrame) -> pd.DataFrame:
     runs, metrics = scores(table)
     chosen = available(table, list(UNSUPERVISED_SCORES))
     rows = independent_noise(table, chosen)
-    columns = [
+    columns: list[pd.DataFrame | pd.Series] = [
         select(rows, name, UNSUPERVISED_SCORES[name]).set_index("run")["value"].rename(name)
         for name in chosen
     ]
@@ -63,7 +64,7 @@ def distributions(table: pd.DataFrame) -> pd.DataFrame:
     runs, metrics = scores(table)
     keys = ["data", "method", "metric"]
     groups = runs.melt(keys[:2], metrics, var_name="metric").dropna(subset="value").groupby(keys)["value"]
-    found = groups.quantile([0.05, 0.25, 0.5, 0.75, 0.95]).unstack()
+    found = groups.quantile(np.array([0.05, 0.25, 0.5, 0.75, 0.95])).unstack()
     found.columns = pd.Index([f"q{100 * level:02.0f}" for level in found.columns])
     return groups.size().rename("n").to_frame().join(found).reset_index()
 

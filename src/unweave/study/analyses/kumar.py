@@ -31,7 +31,7 @@ def trade_off(
     by the image's number of values for a data set in ``values_per_image``. The paper does not say which error it
     averages per pixel, and takes images of a test set.
     """
-    rows = main_runs(table)
+    rows = main_runs(table[table["metric"].isin([ERROR, *scores])])
     known = set(rows["metric"].unique())
     present = [score for score in scores if score in known]
     if not present:
@@ -67,7 +67,7 @@ def attribute_accuracy(table: pd.DataFrame) -> pd.DataFrame:
 
 def best_runs(table: pd.DataFrame, metric: str = "sap") -> pd.DataFrame:
     """Per data set and method the run with the largest score, whose traversals are shown (figures 3 and 4)."""
-    rows = select(main_runs(table), metric).dropna(subset="value")
+    rows = select(main_runs(table[table["metric"] == metric]), metric).dropna(subset="value")
     return rows.loc[rows.groupby(["data", "method"], sort=False)["value"].idxmax()].reset_index(drop=True)
 
 

@@ -25,7 +25,7 @@ def scores(
     A metric has one representation and one protocol only: those of ``select``, by default its own choice, so that
     scores of codes made with and without knowing u are never mixed. Metrics that the study lacks are left out.
     """
-    rows = main_runs(table)
+    rows = main_runs(table[table["metric"].isin(metrics)])
     known = set(rows["metric"].unique())
     present = [metric for metric in metrics if metric in known]
     if not present:

@@ -54,14 +54,15 @@ def _correlate(
     codes, clusters = pd.factorize(scores[cluster])
     names = list(dict.fromkeys([*left, *right]))
     below = np.stack([_below(scores[name].to_numpy(np.float64), codes) for name in names])
-    pair = np.ix_([names.index(name) for name in left], [names.index(name) for name in right])
-    value = _resampled(below, codes, np.ones((1, len(clusters))))[0][pair]
+    i, j = ([names.index(name) for name in side] for side in (left, right))
+    value = _resampled(below, codes, np.ones((1, len(clusters))))[0, i][:, j]
     if len(clusters) < _FEWEST:
         return value, nothing, nothing
     chances = np.full(len(clusters), 1 / len(clusters))
     counts = np.random.default_rng(seed).multinomial(len(clusters), chances, size=draws).astype(np.float64)
-    batches = [_resampled(below, codes, counts[i : i + _BATCH])[:, *pair] for i in range(0, draws, _BATCH)]
-    low, high = _quantiles(np.concatenate(batches), [(1 - level) / 2, (1 + level) / 2])
+    batches = np.split(counts, range(_BATCH, draws, _BATCH))
+    samples = np.concatenate([_resampled(below, codes, batch)[:, i][:, :, j] for batch in batches])
+    low, high = _quantiles(samples, [(1 - level) / 2, (1 + level) / 2])
     return value, low, high
 
 

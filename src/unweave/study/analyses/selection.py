@@ -14,7 +14,7 @@ from unweave.study.results import NotInStudyError, select
 
 Array = npt.NDArray[np.float64]
 # Choices that need no labels; of both more is better.
-UNSUPERVISED_CHOICES = {"udr": "mean", "unsupervised.elbo": "sampled"}
+UNSUPERVISED_CHOICES = ("udr", "unsupervised.elbo")
 CHANCE = "chance"
 _ROUNDS = 100  # of redrawing trials that hit a missing run
 
@@ -83,9 +83,9 @@ def _grids(table: pd.DataFrame) -> _Grids:
         return filled
 
     choices = {CHANCE: np.where(np.isnan(grid(runs[metrics[0]])), np.nan, 0.0)}  # all equal: one at random
-    for name in set(UNSUPERVISED_CHOICES) & set(table["metric"].unique()):
-        rows = select(independent_noise(table, available(table, [name])), name, UNSUPERVISED_CHOICES[name])
-        choices[name] = grid(rows.set_index("run")["value"].reindex(runs.index))
+    for name in available(table, UNSUPERVISED_CHOICES, least=0):
+        values = select(independent_noise(table, [name]), name).set_index("run")["value"]
+        choices[name] = grid(values.reindex(runs.index))
     return _Grids(np.stack([grid(runs[name]) for name in metrics]), choices)
 
 
@@ -129,12 +129,14 @@ def _trials(
 
 def _another(drawn: npt.NDArray[np.int64], size: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """For each number below ``size`` another one, uniformly."""
-    return (drawn + rng.integers(1, size, size=len(drawn))) % size
+    other: npt.NDArray[np.int64] = (drawn + rng.integers(1, size, size=len(drawn))) % size
+    return other
 
 
 def _one_of(allowed: npt.NDArray[np.bool_], rng: np.random.Generator) -> npt.NDArray[np.intp]:
     """The place of a random True in each row (trials, settings); 0 where there is none."""
-    return np.argmax(np.where(allowed, rng.random(allowed.shape), -1.0), axis=1)
+    place: npt.NDArray[np.intp] = np.argmax(np.where(allowed, rng.random(allowed.shape), -1.0), axis=1)
+    return place
 
 
 def _interval(

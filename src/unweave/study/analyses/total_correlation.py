@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from unweave.study.analyses.intervals import grouped
@@ -27,7 +28,7 @@ def against_strength(
         raise NotInStudyError(f"the study has no methods other than {', '.join(without)}")
     rows, keys = with_strength_index(rows), ["data", "method", "strength_index"]
     medians = grouped(rows, keys)
-    quartiles = rows.dropna(subset="value").groupby(keys)["value"].quantile([0.25, 0.75]).unstack()
+    quartiles = rows.dropna(subset="value").groupby(keys)["value"].quantile(np.array([0.25, 0.75])).unstack()
     quartiles.columns = pd.Index(["lower_quartile", "upper_quartile"])
     return medians.merge(quartiles, on=keys)
 

@@ -1,0 +1,69 @@
+"""The ranking's figure and tables, drawn from simulated studies."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from unweave.figures.ranking import EXHIBITS, best_probabilities, rank_table, ranking_table
+from unweave.study import NotInStudyError, Results
+from unweave.study.analyses.ranking import ranking
+
+simulate = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "simulated_study.py"))["simulate"]
+
+
+@pytest.fixture(scope="module")
+def results():
+    return Results(
+        "s",
+        simulate(data=["shapes3d", "dsprites"], methods=["beta_tcvae", "beta_vae"], seeds=4, strengths=2),
+    )
+
+
+def test_each_cell_shows_its_rank_and_probability(results):
+    figure = best_probabilities(results)
+    FigureCanvasAgg(figure).draw()
+    found = ranking(results.table).set_index(["data", "metric", "method"])
+    shapes, sprites = figure.axes[:2]
+    assert [shapes.get_title(), sprites.get_title()] == ["Shapes3D", "dSprites"]
+    assert [tick.get_text() for tick in shapes.get_xticklabels()] == ["β-VAE", "β-TCVAE"]
+    assert [text.get_text() for text in shapes.get_yticklabels()][2] == "MIG"
+    image = np.asarray(sprites.images[0].get_array())
+    assert image[2, 1] == found.loc[("dsprites", "mig", "beta_tcvae"), "best"]
+    ranks = {text.get_position(): text.get_text() for text in sprites.texts}
+    assert ranks[(0, 2)] == str(found.loc[("dsprites", "mig", "beta_vae"), "rank"])
+
+
+def test_the_tables_have_a_row_for_everything(results):
+    table = ranking_table(results)
+    assert table[["Data set", "Method"]].to_numpy().tolist() == [
+        ["Shapes3D", "β-VAE"],
+        ["Shapes3D", "β-TCVAE"],
+        ["dSprites", "β-VAE"],
+        ["dSprites", "β-TCVAE"],
+    ]
+    assert table["MIG"].str.fullmatch(r"\d\.\d{3} \[\d\.\d{3}, \d\.\d{3}\] [a-z]+").all()
+    ranks = rank_table(results)
+    assert len(ranks) == 2 * 2 * 8
+    assert ranks["Rank interval"].isin(["1–1", "1–2", "2–2"]).all()
+
+
+@pytest.mark.parametrize("size", [{"seeds": 2}, {"seeds": 1}])
+@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
+def test_small_studies_are_enough(exhibit, size):
+    made = exhibit.make(
+        Results("s", simulate(data=["dsprites"], methods=["beta_vae", "factor_vae"], strengths=1, **size))
+    )
+    if hasattr(made, "savefig"):
+        FigureCanvasAgg(made).draw()
+        assert len(made.axes) == 2  # the panel and its scale
+    else:
+        assert len(made) in (2, 16)
+
+
+@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
+def test_one_method_cannot_be_ranked(exhibit):
+    with pytest.raises(NotInStudyError, match="two methods"):
+        exhibit.make(Results("s", simulate(data=["dsprites"], methods=["beta_vae"], seeds=2)))

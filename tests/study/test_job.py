@@ -1,0 +1,179 @@
+import math
+
+import pytest
+
+from unweave.errors import DataError
+from unweave.study.job import missing_methods, plan
+from unweave.study.source import Source, parse
+from unweave.study.spec import Study, check
+from unweave.study.work import perform
+
+POINT = {"data": "dsprites", "method": "beta_vae", "beta": 4, "seed": 0}
+
+
+def job(training=None, requires=(), **changes):
+    point = {**POINT, **changes}
+    study = Study(name="s", training=training or {}, runs=point, requires=list(requires))
+    (found,) = plan(study)
+    return found
+
+
+def test_the_identity_is_a_promise():
+    """Runs of years are found again by these names: a change here throws them away."""
+    assert job().identity == "17deeb0317c2323ab8c2"
+    assert job({"steps": 500, "learning_rate": 1e-3}, correlation=0.9).identity == "8cfc26f1cf7a3ea9ed04"
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        {"beta": 4.0},
+        {"steps": 300_000},
+        {"steps": 300_000.0},
+        {"steps": 3e5, "learning_rate": 1e-4, "correlation": 0},
+        {"capacity": None, "extra_terms": [[]], "image_size": None},
+    ],
+)
+def test_equal_runs_have_one_identity(same):
+    assert job(**same).identity == job().identity
+    assert job(**same).group == job().group
+
+
+def test_defaults_may_be_given_or_not():
+    point = {"data": "dsprites", "method": "beta_vae", "seed": 0}  # beta is 4 by default
+    (found,) = plan(Study(name="other", title="t", training={"batch_size": 64}, runs=point))
+    assert found.identity == job().identity
+
+
+def test_whole_and_other_numbers_in_the_type_of_the_default():
+    def annealed(**changes):
+        point = {"data": "dsprites", "method": "annealed_vae", "seed": 0, **changes}
+        return plan(Study(name="s", runs=point))[0]
+
+    assert annealed(**{"method.steps": 1e5, "gamma": 1000}).identity == annealed().identity
+    assert annealed(**{"method.steps": 7}).identity != annealed().identity
+    assert annealed(**{"method.steps": 7}).hyperparameters["steps"] == 7
+    assert annealed(**{"method.steps": 7}).training["steps"] == 300_000
+    assert annealed(steps=7).training["steps"] == 7
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"beta": 4.5},
+        {"seed": 1},
+        {"data": "shapes3d"},
+        {"method": "beta_tcvae"},
+        {"method": "full_vae"},
+        {"steps": 300_001},
+        {"batch_size": 32},
+        {"learning_rate": 2e-4},
+        {"latent_size": 9},
+        {"architecture": "mlp"},
+        {"reconstruction": "gaussian"},
+        {"correlation": 0.5},
+        {"capacity": {"c_max": 5.0, "gamma": 1.0, "steps": 5.0}},
+        {"extra_terms": [[{"name": "dip_ii", "lambda_od": 1}]]},
+        {"precision": "bf16-mixed"},
+        {"image_size": 32},
+    ],
+)
+def test_any_real_change_has_another_identity(change):
+    found = job(**change)
+    assert found.identity != job().identity
+    assert (found.group == job().group) == (list(change) == ["seed"])
+
+
+def test_training_is_the_default_of_the_grid():
+    assert job({"steps": 7}).training["steps"] == 7
+    assert job({"steps": 7}, steps=8).training["steps"] == 8
+    assert job({"steps": 7}).identity == job(steps=7).identity
+
+
+def test_strength_is_the_first_hyperparameter():
+    assert (job().strength_name, job().strength) == ("beta", 4.0)
+    (plain,) = plan(Study(name="s", runs={"data": "dsprites", "method": "vae", "seed": 3}))
+    assert plain.strength_name == ""
+    assert math.isnan(plain.strength)
+    assert str(plain) == "vae on dsprites, seed 3"
+    assert str(job()) == "beta_vae beta 4 on dsprites, seed 0"
+    (second,) = plan(
+        Study(name="s", runs={"data": "dsprites", "method": "dip_vae_i", "lambda_d": 7, "lambda_od": 2, "seed": 0})
+    )
+    assert (second.strength_name, second.strength) == ("lambda_od", 2.0)
+
+
+def test_a_run_that_the_grid_has_twice_is_planned_once():
+    study = Study(name="s", runs=[{**POINT, "beta": [1, 4]}, {**POINT, "beta": [4.0, 2]}])
+    assert [found.strength for found in plan(study)] == [1, 4, 2]
+
+
+@pytest.mark.parametrize(
+    ("point", "told"),
+    [
+        ("{data: dsprites, method: beta_vae}", "seed = None: every run needs data, method and seed"),
+        ("{method: beta_vae, seed: 0}", "data = None"),
+        ("{data: dsprite, method: beta_vae, seed: 0}", "data set = 'dsprite': did you mean 'dsprites'"),
+        ("{data: 5, method: beta_vae, seed: 0}", "data = 5: needs a data set's name or a folder"),
+        ("{data: dsprites, method: bta_vae, seed: 0}", "method = 'bta_vae': did you mean 'beta_vae'"),
+        ("{data: dsprites, method: [[beta_vae]], seed: 0}", "method = ['beta_vae']: needs a method's name"),
+        ("{data: dsprites, method: {a: 1}, seed: 0}", "method = {'a': 1}: needs a method's name"),
+        ("{data: dsprites, method: beta_vae, beta: -1, seed: 0}", "beta = -1: needs a number >= 0"),
+        ("{data: dsprites, method: beta_vae, beta: high, seed: 0}", "beta = 'high': needs a number"),
+        ("{data: dsprites, method: beta_vae, beta: 2024-01-01, seed: 0}", "beta = datetime.date(2024, 1, 1)"),
+        ("{data: dsprites, method: beta_vae, betta: 1, seed: 0}", "betta': did you mean 'beta'"),
+        ("{data: dsprites, method: beta_vae, stepps: 1, seed: 0}", "'stepps': did you mean 'steps'"),
+        ("{data: dsprites, method: beta_vae, steps: 0, seed: 0}", "steps = 0: Input should be greater than 0"),
+        ("{data: dsprites, method: beta_vae, seed: -1}", "seed = -1: needs a whole number"),
+        ("{data: dsprites, method: beta_vae, seed: 0.5}", "seed = 0.5: needs a whole number"),
+        ("{data: dsprites, method: beta_vae, seed: true}", "seed = True: needs a whole number"),
+    ],
+)
+def test_a_point_at_fault_is_told_with_its_line(point, told):
+    source = parse(f"name: s\ntitle: t\nruns: {point}\n", "s.yaml")
+    with pytest.raises(DataError) as caught:
+        plan(check(source), source)
+    assert str(caught.value).startswith("s.yaml, line 3: in the grid's point {")
+    assert told in str(caught.value)
+
+
+def test_a_grid_at_fault_is_told_with_its_line():
+    source = parse("name: s\nruns:\n  product:\n    - data: dsprites\n    - seed: {range: x}\n", "s.yaml")
+    with pytest.raises(DataError, match=r"s.yaml, line 5: runs.product.1.seed: range: 'x': needs one"):
+        plan(check(source), source)
+
+
+def test_methods_of_a_later_version_can_be_planned():
+    point = {"data": "dsprites", "method": "from_the_future", "force": [1, 2], "seed": 0}
+    jobs = plan(Study(name="s", runs=point, requires=["from_the_future"]))
+    assert missing_methods(jobs) == ["from_the_future"]
+    assert [found.strength for found in jobs] == [1, 2]
+
+
+def test_a_run_that_two_studies_share_is_trained_once(opened, tiny):
+    tiny["runs"]["product"][2] = {"seed": 0}
+    first = opened(tiny)
+    assert [perform(first, found, "cpu") for found in first.jobs] == ["done"] * 3
+    weights = {found.identity: first.run(found.identity) / "weights.safetensors" for found in first.jobs}
+    times = {name: path.stat().st_mtime_ns for name, path in weights.items()}
+
+    tiny["name"], tiny["title"] = "second", "Another study in the same folder"
+    tiny["runs"]["product"][1][0]["beta"] = [4.0, 16]
+    tiny["evaluation"]["metrics"] = ["mig", "sap"]
+    del tiny["evaluation"]["params"]
+    second = opened(tiny)
+    shared = [found for found in second.jobs if found.identity in times]
+    assert len(shared) == 2
+    assert not any(second.is_done(found) for found in shared)  # sap is new
+    assert [perform(second, found, "cpu") for found in second.jobs] == ["done"] * 3
+    for found in shared:
+        assert weights[found.identity].stat().st_mtime_ns == times[found.identity]
+        scores = sorted((first.run(found.identity) / "scores").glob("mig-*"))
+        assert len(scores) == 1  # measured once as well
+        assert first.is_done(found)
+        assert second.is_done(found)
+
+
+def test_a_source_without_lines_will_do():
+    with pytest.raises(DataError, match=r"^study: in the grid's point"):
+        plan(check(Source({"name": "s", "runs": {"seed": 0}})))

@@ -1,0 +1,238 @@
+"""Studies on a real Ray cluster: a head and two nodes, all on this machine."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from unweave.errors import ArgumentError, UnweaveError
+from unweave.study.collect import collect
+from unweave.study.ray_executor import RayCluster
+from unweave.study.ray_storage import Storage, StorageError, arrive, perform_away
+from unweave.study.run import run
+from unweave.study.status import living_workers
+from unweave.study.work import ATTEMPTS
+from unweave.study.worker import work
+from unweave.training.run import STATE, steps_done
+
+LONG = 300
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory):
+    """The cluster. Its nodes have data folders of their own, so that nothing is looked for in the user's."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("UNWEAVE_DATA", str(tmp_path_factory.mktemp("node-data")))
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        for name in ("raylet_start_wait_time_s", "worker_register_timeout_seconds"):
+            patch.setenv(f"RAY_{name}", "300")  # other tests run meanwhile
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+        try:
+            cluster.add_node(num_cpus=1)
+            cluster.add_node(num_cpus=1)
+            ray.init(cluster.address, log_to_driver=False, logging_level="error")
+            yield cluster
+        finally:
+            ray.shutdown()
+            cluster.shutdown()
+
+
+@pytest.fixture
+def expected(finished):
+    """The results as a worker of this machine gets them."""
+    return collect(finished).table
+
+
+@pytest.fixture
+def long_study(tiny, opened):
+    """Two runs of some seconds."""
+
+    def make(steps, root=None):
+        tiny["training"]["steps"] = steps
+        tiny["runs"]["product"][1] = {"method": "beta_vae", "beta": [1, 4]}
+        tiny["runs"]["product"][2] = {"seed": 0}
+        return opened(tiny, root)
+
+    return make
+
+
+def assert_same(table: pd.DataFrame, expected: pd.DataFrame) -> None:
+    """Every score, and each once; how long it took is another matter."""
+    keys = ["run", "metric", "representation"]
+    assert not table.duplicated(keys).any()
+    pd.testing.assert_frame_equal(
+        table.drop(columns="seconds").sort_values(keys, ignore_index=True),
+        expected.drop(columns="seconds").sort_values(keys, ignore_index=True),
+    )
+
+
+def test_same_results_as_without_ray(nodes, opened, expected):
+    folder = opened()
+    assert_same(run(folder, RayCluster(threads=1, device="cpu")).table, expected)
+    assert not living_workers(folder)
+    assert not folder.attempts(folder.jobs[0].identity).exists()
+
+
+class KillANode:
+    """A watch: a node that works on a run loses its power, and another joins the cluster."""
+
+    def __init__(self, nodes, folder):
+        self.nodes, self.folder = nodes, folder
+        self.lost, self.before = None, {}
+
+    def __call__(self):
+        for worker in living_workers(self.folder) if self.lost is None else []:
+            self.lost = worker["run"]
+            power_off(self.nodes, worker["pid"])
+            self.before = finish_times(self.folder)
+            self.nodes.add_node(num_cpus=1)
+            break
+        return bool(self.folder.pending())
+
+
+def power_off(nodes, worker: int) -> None:
+    """Of the node that a process works for nothing is left, and none of it had time to tell."""
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True)
+    parents = {int(child): int(parent) for child, parent in map(str.split, listed.stdout.splitlines())}
+    raylet = parents[worker]
+    os.kill(raylet, signal.SIGSTOP)
+    for child in [child for child, parent in parents.items() if parent == raylet]:
+        os.kill(child, signal.SIGKILL)
+    node = next(n for n in nodes.worker_nodes if n.all_processes["raylet"][0].process.pid == raylet)
+    nodes.remove_node(node, allow_graceful=False)
+
+
+def finish_times(folder):
+    paths = {job.identity: folder.run(job.identity) / folder.done_file for job in folder.jobs}
+    return {job: path.stat().st_mtime_ns for job, path in paths.items() if path.exists()}
+
+
+def test_a_node_dies_and_another_joins(nodes, long_study, tmp_path):
+    undisturbed = long_study(LONG, tmp_path / "undisturbed")
+    work(undisturbed, "cpu")
+    folder = long_study(LONG)
+    kill = KillANode(nodes, folder)
+    RayCluster(threads=1, device="cpu").run(folder, kill)
+    assert kill.lost is not None
+    assert kill.lost not in kill.before
+    assert kill.before.items() <= finish_times(folder).items()  # what was done was not done again
+    assert_same(collect(folder).table, collect(undisturbed).table)
+
+
+def test_an_interruption_leaves_a_checkpoint(nodes, long_study):
+    folder = long_study(100_000)
+
+    def press_ctrl_c():
+        if any(worker["part"] == "training" for worker in living_workers(folder)):
+            raise KeyboardInterrupt
+        return True
+
+    with pytest.raises(KeyboardInterrupt):
+        RayCluster(threads=1, device="cpu").run(folder, press_ctrl_c)
+    places = [folder.run(job.identity) for job in folder.jobs]
+    assert any(0 < steps_done(place) < 100_000 for place in places)
+    assert len(folder.pending()) == 2
+    assert not living_workers(folder)
+    with folder.lock(folder.jobs[0].identity), folder.lock(folder.jobs[1].identity):
+        pass  # nobody holds them any more
+    import ray
+
+    assert ray.is_initialized()  # it was so before
+
+
+def test_results_arrive_by_a_storage(nodes, opened, expected, tmp_path):
+    folder, storage = opened(), tmp_path / "storage"
+    assert_same(run(folder, RayCluster(device="cpu", storage=storage.as_uri())).table, expected)
+    for job in folder.jobs:
+        names = {path.name for path in (storage / "runs" / job.identity).iterdir()}
+        assert names == {path.name for path in folder.run(job.identity).iterdir()}
+        assert folder.done_file in names
+        assert STATE not in names
+    again = opened(root=tmp_path / "again")  # whoever has the storage has the results
+    assert_same(run(again, RayCluster(device="cpu", storage=storage.as_uri())).table, expected)
+
+
+def test_nodes_without_the_data_fail_no_run(nodes, tiny, opened):
+    tiny["runs"]["product"][0] = {"data": "small_norb"}
+    folder = opened(tiny)
+    with pytest.raises(UnweaveError, match=r"no node of the Ray cluster can do runs: .*small_norb"):
+        RayCluster(threads=1).run(folder, lambda: True)
+    assert len(folder.pending()) == len(folder.jobs)
+
+
+def test_an_interrupted_run_goes_on_from_the_storage(opened, finished, tmp_path):
+    folder, storage = opened(), Storage((tmp_path / "storage").as_uri())
+    job = folder.jobs[0]
+
+    def interrupt(job, part, share):
+        if part == "training" and share >= 0.5:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        perform_away(folder, job, "cpu", interrupt, storage)
+    shares = []
+    told = perform_away(folder, job, "cpu", lambda job, part, share: shares.append((part, share)), storage)
+    assert told == ("done", "")
+    assert min(share for part, share in shares if part == "training") > 0.5
+    assert not folder.is_done(job)
+    arrive(folder, job, storage)
+    assert scores(folder, job) == scores(finished, job)
+
+
+def scores(folder, job):
+    told = json.loads((folder.run(job.identity) / folder.done_file).read_text())
+    return [row[:-1] for row in told["rows"]]  # without its seconds
+
+
+def test_a_run_that_takes_its_processes_down_fails(opened, tmp_path):
+    folder, storage = opened(), Storage((tmp_path / "storage").as_uri())
+    job = folder.jobs[0]
+    counted = tmp_path / "storage" / "state" / folder.attempts(job.identity).name
+
+    class Death(BaseException):
+        pass
+
+    def die(job, part, share):
+        if part == "training":
+            raise Death
+
+    for _ in range(ATTEMPTS):
+        with pytest.raises(Death):
+            perform_away(folder, job, "cpu", die, storage)
+        assert counted.exists()
+    outcome, why = perform_away(folder, job, "cpu", die, storage)
+    assert outcome == "failed"
+    assert f"died {ATTEMPTS} times" in why
+    assert not counted.exists()  # tried again, it starts to count anew
+
+
+def test_ray_is_not_installed(opened, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UnweaveError, match=r"pip install 'unweave\[ray\]'"):
+        RayCluster().run(opened(), lambda: True)
+
+
+def test_bad_arguments():
+    with pytest.raises(ArgumentError, match="threads = 0"):
+        RayCluster(threads=0)
+    with pytest.raises(ArgumentError, match="cuda:1"):
+        RayCluster(device="cuda:1")
+
+
+@pytest.mark.parametrize("uri", ["no-such-scheme://x", "relative/folder"])
+def test_bad_storage(opened, uri):
+    with pytest.raises(ArgumentError, match="storage"):
+        RayCluster(storage=uri).run(opened(), lambda: True)
+
+
+def test_a_storage_that_cannot_be_written_to(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(StorageError, match="file"):
+        Storage((tmp_path / "file").as_uri()).put(tmp_path / "file", "runs/x")

@@ -1,0 +1,105 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from unweave.errors import ArgumentError, DataError
+from unweave.study.collect import collect
+from unweave.study.results import COLUMNS, NotInStudyError, as_table, load, query, select, wide
+
+
+def row(run, metric, value, representation="mean", protocol="dlib"):
+    blank = {name: 0 if kind != "str" else "" for name, kind in COLUMNS.items()}
+    own = {"run": run, "metric": metric, "value": value, "representation": representation, "protocol": protocol}
+    return {**blank, **own}
+
+
+@pytest.fixture
+def table():
+    return as_table(
+        [
+            row("a", "mig", 0.1),
+            row("a", "mig", 0.2, "sampled"),
+            row("a", "mig", 0.3, protocol="paper"),
+            row("b", "mig", 0.4),
+            row("a", "unsupervised", 0.5, "sampled"),
+        ]
+    )
+
+
+def test_load_takes_a_folder_or_a_file(finished):
+    table = collect(finished).table
+    pd.testing.assert_frame_equal(load(finished.folder), table)
+    pd.testing.assert_frame_equal(load(str(finished.folder / "results.parquet")), table)
+
+
+def test_load_says_what_is_wrong(tmp_path):
+    with pytest.raises(DataError, match="no results yet"):
+        load(tmp_path)
+    (tmp_path / "results.parquet").write_bytes(b"not parquet")
+    with pytest.raises(DataError, match="not a results table"):
+        load(tmp_path)
+    pd.DataFrame({"run": ["a"]}).to_parquet(tmp_path / "results.parquet")
+    with pytest.raises(DataError, match="it has no column 'data'"):
+        load(tmp_path)
+
+
+def test_select_prefers_the_mean_and_the_first_protocol(table):
+    assert select(table, "mig")["value"].tolist() == [0.1, 0.4]
+    assert select(table, "mig", "sampled")["value"].tolist() == [0.2]
+    assert select(table, "mig", protocol="paper")["value"].tolist() == [0.3]
+    assert select(table, "unsupervised")["value"].tolist() == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (("sap",), "no metric 'sap'"),
+        (("unsupervised", "mean"), "for sampled only, not mean"),
+        (("mig", "mean", "other"), "no 'mig' by the protocol 'other'"),
+    ],
+)
+def test_select_says_what_is_missing(table, asked, told):
+    with pytest.raises(NotInStudyError, match=told):
+        select(table, *asked)
+
+
+def test_wide_has_a_row_per_run(table):
+    found = wide(table, ["mig", "unsupervised"]).set_index("run")
+    assert found.loc["a", ["mig", "unsupervised"]].tolist() == [0.1, 0.5]
+    assert found.loc["b", "mig"] == 0.4
+    assert np.isnan(found.loc["b", "unsupervised"])
+
+
+def test_a_query_is_of_the_table(table):
+    answer = query(table, "select run, max(value) as best from results group by run order by run")
+    assert answer.to_dict("list") == {"run": ["a", "b"], "best": [0.5, 0.4]}
+    query(table, "drop view results")
+    assert len(query(table, "from results")) == 5  # what a query does is forgotten
+
+
+@pytest.mark.parametrize("sql", ["selec 1", "select nonsense from results", "select * from elsewhere", "select 'a' + 1"])
+def test_bad_queries_are_answered(table, sql):
+    with pytest.raises(ArgumentError, match=r"sql = .*Error"):
+        query(table, sql)
+
+
+def test_a_query_cannot_reach_files(table, tmp_path):
+    secret = tmp_path / "secret.csv"
+    secret.write_text("a\n1\n")
+    tries = [
+        f"select * from '{secret}'",
+        f"select * from read_csv('{secret}')",
+        f"select * from read_text('{secret}')",
+        f"select * from glob('{tmp_path}/*')",
+        f"copy results to '{tmp_path}/out.csv'",
+        f"attach '{tmp_path}/out.db' as other",
+        f"export database '{tmp_path}/out'",
+        f"set enable_external_access = true; select * from '{secret}'",
+        f"set allowed_directories = ['{tmp_path}']; select * from '{secret}'",
+        "install httpfs",
+        "load httpfs",
+    ]
+    for sql in tries:
+        with pytest.raises(ArgumentError):
+            query(table, sql)
+    assert [path.name for path in tmp_path.iterdir() if path.name != "unweave-data"] == ["secret.csv"]
