@@ -299,15 +299,14 @@ def encode(encoder: Any, pixels: Array, batch: int, contiguous: bool = False) ->
 
 def bars(sizes: Sequence[int]) -> uw.data.Dataset:
     """Images of 64 x 64 x 3 for any three factors: the colour of an upright bar, its place, the height of a line."""
-    space = FactorSpace(["colour", "height", "place"], list(sizes))
-    colour, height, place = (
-        space.factors(np.arange(len(space))).T[:, :, None] / np.array(sizes)[:, None, None]
-    )
+    factors = np.stack(np.unravel_index(np.arange(np.prod(sizes)), sizes), axis=1)
+    colour, height, place = (factors / np.array(sizes)).T[:, :, None]
     pixel = np.arange(64)
     bar, line = np.abs(pixel - 8 - 48 * place) < 6, np.abs(pixel - 4 - 56 * height) < 3
     grey = np.maximum(160 * bar[:, None, :], 255 * line[:, :, None])
     tint = 0.5 + 0.5 * np.cos(2 * np.pi * (colour + np.array([0, 1, 2]) / 3))
-    return uw.data.from_grid("bars", space, (grey[..., None] * tint[:, None, None]).astype(np.uint8))
+    images = (grey[..., None] * tint[:, None, None]).astype(np.uint8)
+    return uw.data.from_arrays(images, factors, name="bars")
 
 
 def compare_encodings(name: str, space: FactorSpace) -> None:

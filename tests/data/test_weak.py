@@ -10,7 +10,8 @@ from scipy.stats import chisquare
 from unweave.data.arrays import from_arrays
 from unweave.data.factors import FactorSpace
 from unweave.data.functions import from_function
-from unweave.data.weak import correlate, labelled_subset, sample_pairs
+from unweave.data.pairs import sample_pairs
+from unweave.data.weak import correlate, labelled_subset
 from unweave.errors import ArgumentError
 
 NAMES, SIZES = ["shape", "x", "y", "angle"], [3, 4, 5, 2]

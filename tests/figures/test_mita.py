@@ -73,8 +73,32 @@ def test_the_heading_says_which_scores_are_drawn_and_which_methods_have_none():
 @pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
 def test_each_figure_has_its_metrics_and_draws_a_single_run(exhibit):
     table = simulate(data=["dsprites"], methods=["beta_vae"], seeds=1, strengths=1)
+    if exhibit.name.endswith("u-given"):
+        with pytest.raises(NotInStudyError, match="no scores with labels given"):
+            exhibit.make(Results("s", table))
+        mean = table["representation"] == "mean"
+        table = pd.concat(
+            [table[mean].assign(representation="mean_u_given"), table[mean].assign(run="other")]
+        )
     figure = exhibit.make(Results("s", table))
     FigureCanvasAgg(figure).draw()
     assert len(figure.axes) == (5 if "all" in exhibit.name else 2)
     with pytest.raises(NotInStudyError, match="none of the metrics"):
         exhibit.make(Results("s", table[table["metric"] == "dci"]))
+
+
+def test_scores_with_true_labels_are_never_drawn_unless_asked_for():
+    table = study(data=("dsprites",)).query("representation == 'mean'")
+    known = table["method"] == "idvae"
+    modes = [
+        table[known].assign(representation=f"mean_u_{mode}", value=table["value"] + shift)
+        for mode, shift in (("given", 100), ("unknown", 0))
+    ]
+    table = pd.concat([table[~known], *modes])
+    honest = mita.scores(table, ["mig"])
+    assert set(honest["representation"]) == {"mean", "mean_u_unknown"}
+    assert honest["value"].max() < 100
+    leaked = mita.scores(table, ["mig"], labels="given")
+    assert set(leaked["representation"]) == {"mean", "mean_u_given"}
+    heading = boxes(Results("s", table), labels="given").legends[0].get_title().get_text()
+    assert "mean (u given) codes" in heading

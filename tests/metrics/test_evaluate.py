@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 
 import unweave as uw
 from unweave.errors import ArgumentError
@@ -112,3 +113,70 @@ def test_wrong_arguments_are_refused_before_anything_is_encoded(data, options, m
 
     with pytest.raises(ArgumentError, match=message):
         uw.evaluate(never, data, **options)
+
+
+@pytest.fixture
+def conditional(data):
+    """An iVAE with q(u|x), a few steps old: enough for the label to show in its codes."""
+    method = uw.methods.create("ss_ivae", data, latent_size=3, architecture="mlp", labels={"labelled": 30})
+    return uw.train(method, data, steps=3, batch_size=8)
+
+
+def test_codes_are_made_of_the_labels_that_the_mode_says(data, conditional):
+    rows = np.arange(20)
+    images = uw.data.batches.to_tensor(data.images(rows))
+    u = torch.from_numpy(conditional.method.labels_for(data).known(rows))
+    with torch.inference_mode():
+        wanted = {
+            "given": conditional.method.encode_given(images, u).mean,
+            "predicted": conditional.method.posterior(images, "predicted").mean,
+            "unknown": conditional.method.posterior(images, "unknown").mean,
+        }
+    for mode, codes in wanted.items():
+        found = uw.metrics.RepresentationTable(conditional, data, mode).codes(rows)
+        np.testing.assert_allclose(found, codes.numpy(), atol=1e-5)
+    assert not np.allclose(wanted["given"], wanted["unknown"], atol=1e-4)
+
+
+def test_scores_say_how_labels_were_come_by(data, conditional):
+    for mode in ("given", "predicted", "unknown"):
+        score = uw.evaluate(conditional, data, ["mig"], num_train=100, labels=mode)["mig"]
+        assert score.params["labels"] == mode
+    assert uw.evaluate(conditional, data, ["mig"], num_train=100)["mig"].params["labels"] == "predicted"
+
+
+def test_the_bound_of_a_conditional_prior_is_nan_where_labels_are_unknown(data, conditional):
+    def bound(mode):
+        params = {"unsupervised": {"num_images": 20}}
+        return uw.evaluate(conditional, data, ["unsupervised"], labels=mode, params=params)["unsupervised"]
+
+    assert np.isnan(bound("unknown").details["kl"])
+    assert bound("given").details["kl"] > 0
+    assert np.isfinite(bound("unknown").details["reconstruction"])
+
+
+def test_labels_are_refused_where_the_encoder_takes_none(data):
+    method = uw.methods.create("beta_vae", data, architecture="mlp")
+    with pytest.raises(ArgumentError, match="takes no labels"):
+        uw.evaluate(method, data, ["mig"], labels="given")
+    conditional = uw.methods.create("ivae", data, architecture="mlp")
+    with pytest.raises(ArgumentError, match="given, unknown"):
+        uw.evaluate(conditional, data, ["mig"], labels="predicted")
+
+
+def test_sampled_codes_are_draws_from_the_posterior(data):
+    method = uw.methods.create("beta_vae", data, latent_size=3, architecture="mlp", seed=0)
+    mean = uw.evaluate(method, data, ["gaussian_total_correlation"], num_train=500)
+    drawn = uw.evaluate(method, data, ["gaussian_total_correlation"], num_train=500, codes="sampled")
+    # An untrained posterior is close to N(0, I): its draws are nearly independent, its means are not.
+    assert drawn["gaussian_total_correlation"].value < 0.1 * mean["gaussian_total_correlation"].value
+    with pytest.raises(ArgumentError, match="needs a VAE"):
+        uw.evaluate(perfect, data, ["mig"], codes="sampled")
+
+
+def test_each_score_is_told_as_soon_as_it_is_there(data):
+    told = []
+    scores = uw.evaluate(
+        perfect, data, ["mig", "modularity"], num_train=100, on_score=lambda *s: told.append(s)
+    )
+    assert told == list(scores.items())

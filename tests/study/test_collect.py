@@ -128,6 +128,8 @@ def test_both_representations_and_labels(opened, tiny):
     folder = opened(tiny)
     perform(folder, folder.jobs[0], "cpu")
     table = collect(folder).table
-    found = {(m, r): v for m, r, v in zip(table["metric"], table["representation"], table["value"], strict=True)}
+    found = {
+        (m, r): v for m, r, v in zip(table["metric"], table["representation"], table["value"], strict=True)
+    }
     assert set(found) == {(m, r) for m in ("mig", "mig_five") for r in ("mean", "sampled")}
     assert len(set(found.values())) == 4

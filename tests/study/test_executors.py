@@ -82,7 +82,9 @@ def test_workers_that_find_nothing_to_do_are_not_started_again(opened, workers, 
 
 
 def test_at_the_end_and_after_an_error_no_worker_is_left(opened, workers):
-    patient = SAY + "signal.signal(signal.SIGINT, lambda *_: (time.sleep(0.2), sys.exit(130)))\ntime.sleep(60)"
+    patient = (
+        SAY + "signal.signal(signal.SIGINT, lambda *_: (time.sleep(0.2), sys.exit(130)))\ntime.sleep(60)"
+    )
     folder = opened()
     started = workers(patient)
     Local(2).run(folder, until(lambda: len(list(folder.workers.glob("*.json"))) == 2))

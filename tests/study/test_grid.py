@@ -17,8 +17,10 @@ def axes(prefix="", most=3):
 
 GRIDS = st.recursive(
     axes(),
-    lambda inner: st.lists(inner, min_size=1, max_size=3)
-    | st.builds(lambda parts: {"chain": parts}, st.lists(inner, min_size=1, max_size=3)),
+    lambda inner: (
+        st.lists(inner, min_size=1, max_size=3)
+        | st.builds(lambda parts: {"chain": parts}, st.lists(inner, min_size=1, max_size=3))
+    ),
     max_leaves=5,
 )
 
@@ -107,7 +109,11 @@ def test_a_mapping_is_a_value():
         ({"chain": {"a": 1}}, ("chain",), "needs a list of grids"),
         ({"product": [{"a": 1}], "b": 2}, (), "product stands alone"),
         ({"zip": [{"a": 1}], "chain": [{"b": 1}]}, (), "stands alone"),
-        ({"product": [{"a": 1}, {"chain": [{"a": []}]}]}, ("product", 1, "chain", 0, "a"), "at least one value"),
+        (
+            {"product": [{"a": 1}, {"chain": [{"a": []}]}]},
+            ("product", 1, "chain", 0, "a"),
+            "at least one value",
+        ),
         ({"a": {"range": 0}}, ("a",), "at least one value"),
         ({"a": {"range": "x"}}, ("a",), "one to three whole numbers"),
         ({"a": {"range": [1, 2, 3, 4]}}, ("a",), "one to three whole numbers"),

@@ -98,7 +98,10 @@ def test_strength_is_the_first_hyperparameter():
     assert str(plain) == "vae on dsprites, seed 3"
     assert str(job()) == "beta_vae beta 4 on dsprites, seed 0"
     (second,) = plan(
-        Study(name="s", runs={"data": "dsprites", "method": "dip_vae_i", "lambda_d": 7, "lambda_od": 2, "seed": 0})
+        Study(
+            name="s",
+            runs={"data": "dsprites", "method": "dip_vae_i", "lambda_d": 7, "lambda_od": 2, "seed": 0},
+        )
     )
     assert (second.strength_name, second.strength) == ("lambda_od", 2.0)
 
@@ -123,7 +126,10 @@ def test_a_run_that_the_grid_has_twice_is_planned_once():
         ("{data: dsprites, method: beta_vae, beta: 2024-01-01, seed: 0}", "beta = datetime.date(2024, 1, 1)"),
         ("{data: dsprites, method: beta_vae, betta: 1, seed: 0}", "betta': did you mean 'beta'"),
         ("{data: dsprites, method: beta_vae, stepps: 1, seed: 0}", "'stepps': did you mean 'steps'"),
-        ("{data: dsprites, method: beta_vae, steps: 0, seed: 0}", "steps = 0: Input should be greater than 0"),
+        (
+            "{data: dsprites, method: beta_vae, steps: 0, seed: 0}",
+            "steps = 0: Input should be greater than 0",
+        ),
         ("{data: dsprites, method: beta_vae, seed: -1}", "seed = -1: needs a whole number"),
         ("{data: dsprites, method: beta_vae, seed: 0.5}", "seed = 0.5: needs a whole number"),
         ("{data: dsprites, method: beta_vae, seed: true}", "seed = True: needs a whole number"),

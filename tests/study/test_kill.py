@@ -50,13 +50,17 @@ def disturb(folder, start, times, rng, most_seconds):
     driver = start()
     for i, action in enumerate(actions):
         few = i * (len(folder.jobs) - 2) // times
-        while len(done(folder)) < few or not (folder.workers.is_dir() and list(folder.workers.glob("[!.]*.json"))):
+        while len(done(folder)) < few or not (
+            folder.workers.is_dir() and list(folder.workers.glob("[!.]*.json"))
+        ):
             assert time.monotonic() < end
+            assert parent(Path(f"/proc/{driver.pid}")) is not None, "it ended by itself"
             time.sleep(0.01)
         time.sleep(rng.uniform(0, most_seconds))
         workers = children(driver.pid)
         while not workers:
             assert time.monotonic() < end
+            assert parent(Path(f"/proc/{driver.pid}")) is not None, "it ended by itself"
             workers = children(driver.pid)
         if action == "both":
             for pid in workers:
@@ -79,7 +83,9 @@ def check(folder, undisturbed, others=0):
     for job in folder.jobs:
         place = folder.run(job.identity)
         assert [path.name for path in place.glob("evaluation-*.json")] == [folder.done_file]
-        assert sorted(path.name for path in (place / "scores").iterdir()) == sorted(u.file for u in folder.units)
+        assert sorted(path.name for path in (place / "scores").iterdir()) == sorted(
+            u.file for u in folder.units
+        )
         assert not any(is_leftover(path) for path in place.iterdir())
         assert not (place / "state.safetensors").exists()
     table = collect(folder).table

@@ -23,13 +23,25 @@ LONG = 300
 
 
 @pytest.fixture(scope="module")
-def nodes(tmp_path_factory):
-    """The cluster. Its nodes have data folders of their own, so that nothing is looked for in the user's."""
+def _node_data(tmp_path_factory):
+    return tmp_path_factory.mktemp("node-data")
+
+
+@pytest.fixture(autouse=True)
+def data_folder(_node_data, monkeypatch):
+    """One folder for all: Ray starts new processes where the environment is another."""
+    monkeypatch.setenv("UNWEAVE_DATA", str(_node_data))
+    return _node_data
+
+
+@pytest.fixture(scope="module")
+def nodes(_node_data):
+    """The cluster."""
     import ray
     from ray.cluster_utils import Cluster
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UNWEAVE_DATA", str(tmp_path_factory.mktemp("node-data")))
+        patch.setenv("UNWEAVE_DATA", str(_node_data))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         for name in ("raylet_start_wait_time_s", "worker_register_timeout_seconds"):
             patch.setenv(f"RAY_{name}", "300")  # other tests run meanwhile

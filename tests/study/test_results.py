@@ -9,7 +9,13 @@ from unweave.study.results import COLUMNS, NotInStudyError, as_table, load, quer
 
 def row(run, metric, value, representation="mean", protocol="dlib"):
     blank = {name: 0 if kind != "str" else "" for name, kind in COLUMNS.items()}
-    own = {"run": run, "metric": metric, "value": value, "representation": representation, "protocol": protocol}
+    own = {
+        "run": run,
+        "metric": metric,
+        "value": value,
+        "representation": representation,
+        "protocol": protocol,
+    }
     return {**blank, **own}
 
 
@@ -77,7 +83,9 @@ def test_a_query_is_of_the_table(table):
     assert len(query(table, "from results")) == 5  # what a query does is forgotten
 
 
-@pytest.mark.parametrize("sql", ["selec 1", "select nonsense from results", "select * from elsewhere", "select 'a' + 1"])
+@pytest.mark.parametrize(
+    "sql", ["selec 1", "select nonsense from results", "select * from elsewhere", "select 'a' + 1"]
+)
 def test_bad_queries_are_answered(table, sql):
     with pytest.raises(ArgumentError, match=r"sql = .*Error"):
         query(table, sql)
@@ -103,3 +111,19 @@ def test_a_query_cannot_reach_files(table, tmp_path):
         with pytest.raises(ArgumentError):
             query(table, sql)
     assert [path.name for path in tmp_path.iterdir() if path.name != "unweave-data"] == ["secret.csv"]
+
+
+def test_select_takes_codes_that_saw_no_true_label_unless_told():
+    table = as_table(
+        [
+            row("plain", "mig", 0.1),
+            row("ivae", "mig", 0.9, "mean_u_given"),
+            row("ivae", "mig", 0.2, "mean_u_unknown"),
+            row("ss", "mig", 0.8, "mean_u_given"),
+            row("ss", "mig", 0.3, "mean_u_unknown"),
+            row("ss", "mig", 0.4, "mean_u_predicted"),
+        ]
+    )
+    assert dict(select(table, "mig")[["run", "value"]].to_numpy()) == {"plain": 0.1, "ivae": 0.2, "ss": 0.4}
+    given = select(table, "mig", labels="given")
+    assert dict(given[["run", "value"]].to_numpy()) == {"plain": 0.1, "ivae": 0.9, "ss": 0.8}

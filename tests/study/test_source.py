@@ -68,8 +68,12 @@ def test_an_empty_file_has_a_place():
 
 def test_include_is_relative_and_merged(tmp_path):
     (tmp_path / "deep").mkdir()
-    (tmp_path / "base.yaml").write_text("title: base\ntraining:\n  steps: 5\n  batch_size: 2\nruns: {beta: 1}\n")
-    (tmp_path / "deep" / "own.yaml").write_text("include: ../base.yaml\ntraining:\n  steps: 7\nruns: {seed: 0}\n")
+    (tmp_path / "base.yaml").write_text(
+        "title: base\ntraining:\n  steps: 5\n  batch_size: 2\nruns: {beta: 1}\n"
+    )
+    (tmp_path / "deep" / "own.yaml").write_text(
+        "include: ../base.yaml\ntraining:\n  steps: 7\nruns: {seed: 0}\n"
+    )
     source = read(tmp_path / "deep" / "own.yaml")
     assert source.values == {
         "title": "base",
@@ -166,5 +170,13 @@ def test_places_that_are_not_there(name):
 
 
 def test_dump_reads_back_as_it_was():
-    values = {"name": "1e5", "x": 1e-4, "y": 1e20, "z": "0x1", "text": "ä: [", "none": None, "list": ["2e1", 20.0]}
+    values = {
+        "name": "1e5",
+        "x": 1e-4,
+        "y": 1e20,
+        "z": "0x1",
+        "text": "ä: [",
+        "none": None,
+        "list": ["2e1", 20.0],
+    }
     assert parse(dump(values), "s").values == values

@@ -18,10 +18,16 @@ RUNS = "runs: {data: dsprites, method: beta_vae, seed: 0}\n"
         ("training: {correlation: 1}", ["line 3", "training.correlation = 1", "less than 1"]),
         ("training:", ["line 3", "training = None", "dictionary"]),
         ("evaluation: {protocol: papre}", ["line 3", "evaluation.protocol = 'papre'", "'paper' or 'dlib'"]),
-        ("evaluation:\n  representations: [mean, modes]", ["line 4", "representations.1 = 'modes'", "'sampled'"]),
+        (
+            "evaluation:\n  representations: [mean, modes]",
+            ["line 4", "representations.1 = 'modes'", "'sampled'"],
+        ),
         ("evaluation:\n  metrics:\n    - mig\n    - 5", ["line 6", "evaluation.metrics.1 = 5", "string"]),
         ("evaluation:\n  metrics:\n    - as: x", ["line 5", "evaluation.metrics.0.metric", "missing"]),
-        ("evaluation: {metrics: [{metric: mig, as: My MIG}]}", ["line 3", "metrics.0.as = 'My MIG'", "pattern"]),
+        (
+            "evaluation: {metrics: [{metric: mig, as: My MIG}]}",
+            ["line 3", "metrics.0.as = 'My MIG'", "pattern"],
+        ),
         ("evaluation: {num_train: 1}", ["line 3", "evaluation.num_train = 1", "greater than or equal to 2"]),
         ("reports: locatello", ["line 3", "reports = 'locatello'", "list"]),
     ],
@@ -68,7 +74,9 @@ def test_a_name_is_good_for_a_folder(name):
 
 
 def test_one_metric_or_representation_needs_no_list():
-    evaluation = Evaluation.model_validate({"metrics": {"metric": "mig", "num_bins": 5}, "representations": "sampled"})
+    evaluation = Evaluation.model_validate(
+        {"metrics": {"metric": "mig", "num_bins": 5}, "representations": "sampled"}
+    )
     assert evaluation.metrics[0].params == {"num_bins": 5}
     assert evaluation.metrics[0].name == "mig"
     assert evaluation.representations == ["sampled"]
@@ -103,7 +111,9 @@ def test_overrides_are_checked_as_the_file_is(tmp_path):
     with pytest.raises(DataError, match=r"--set training.steps: training.steps = -1: .*greater than 0"):
         load_study(tmp_path / "mine.yaml", {"training.steps": -1})
     study, source = load_study(tmp_path / "mine.yaml", {"seed": [1, -2]})
-    with pytest.raises(DataError, match=r"mine.yaml, line 1 with --set seed: .*seed = -2: needs a whole number"):
+    with pytest.raises(
+        DataError, match=r"mine.yaml, line 1 with --set seed: .*seed = -2: needs a whole number"
+    ):
         plan(study, source)
 
 

@@ -6,7 +6,7 @@ from unweave.errors import DataError
 from unweave.metrics import METRICS, Score
 from unweave.study.source import parse
 from unweave.study.spec import Evaluation, check
-from unweave.study.units import applicable, identity, scalars, units
+from unweave.study.units import applicable, identity, scalars, units, with_labels
 
 
 def made(**values):
@@ -19,7 +19,10 @@ def keys(found):
 
 def test_the_papers_metrics_are_the_default():
     assert keys(made()) == [
-        *((name, "mean") for name in ("beta_vae", "factor_vae", "mig", "modularity", "explicitness", "dci", "sap")),
+        *(
+            (name, "mean")
+            for name in ("beta_vae", "factor_vae", "mig", "modularity", "explicitness", "dci", "sap")
+        ),
         ("gaussian_total_correlation", "mean"),
         ("gaussian_total_correlation", "sampled"),
         ("unsupervised", "mean"),
@@ -32,7 +35,14 @@ def test_all_is_every_metric_of_a_single_model():
 
 
 def test_a_metric_is_measured_of_each_representation_but_what_is_of_the_posterior_once():
-    metrics = ["mig", "gaussian_total_correlation", "gaussian_total_correlation_sampled", "unsupervised", "windin", "udr"]
+    metrics = [
+        "mig",
+        "gaussian_total_correlation",
+        "gaussian_total_correlation_sampled",
+        "unsupervised",
+        "windin",
+        "udr",
+    ]
     found = made(metrics=metrics, representations=["mean", "sampled"])
     assert sorted(keys(found)) == [
         ("gaussian_total_correlation", "mean"),
@@ -144,3 +154,19 @@ def test_scalars_of_a_score():
         ("attribute_classification.hat", "mean", 0.25),
         ("attribute_classification.smile", "mean", 0.75),
     ]
+
+
+def test_a_method_with_labels_has_each_unit_once_for_every_way_to_come_by_them():
+    found = units(Evaluation.model_validate({"metrics": ["mig", "udr"]}))
+    made = with_labels(found, ["given", "unknown"])
+    assert [(unit.label, unit.representation, unit.labels) for unit in made] == [
+        ("mig", "mean_u_given", "given"),
+        ("mig", "mean_u_unknown", "unknown"),
+        ("udr", "mean", None),
+    ]
+    assert len({unit.file for unit in made}) == 3
+    assert with_labels(found, []) == found
+    assert [unit.codes for unit in made] == ["mean"] * 3
+    assert (
+        identity(found) == identity(found, ("given", "predicted", "unknown")) != identity(found, ("given",))
+    )

@@ -53,11 +53,9 @@ def _show_scores(table: Any, steps: int) -> None:
     main = table[~table["metric"].str.contains(".", regex=False)]
     found = grouped(main, ["metric", "representation", "method"])
     methods = list(dict.fromkeys(main["method"]))
-    wide = found.pivot(index=["metric", "representation"], columns="method", values="value")
-    rows = [
-        (f"{metric} ({representation})", *(f"{row[method]:.3f}" for method in methods))
-        for (metric, representation), row in wide.iterrows()
-    ]
+    found["score"] = found["metric"] + " (" + found["representation"] + ")"
+    wide = found.pivot(index="score", columns="method", values="value")[methods]
+    rows = [(str(name), *(f"{value:.3f}" for value in values)) for name, *values in wide.itertuples()]
     output.show_table(["METRIC", *methods], rows)
 
 

@@ -71,6 +71,13 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
     num_train: Annotated[int, typer.Option(help="Points to learn from.")] = 10_000,
     num_test: Annotated[int, typer.Option(help="Points to judge on.")] = 5_000,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            help="How an encoder that takes labels gets them: given, predicted or unknown.",
+            show_default=False,
+        ),
+    ] = None,
     size: Annotated[
         int | None, typer.Option(min=1, help="Resize your own images to this.", show_default=False)
     ] = None,
@@ -84,7 +91,11 @@ def evaluate(
     images = load_data(data or loaded.spec.data["name"], size, None)
     wanted: Any = names if names in ("paper", "all") else [n.strip() for n in names.split(",") if n.strip()]
     options: Any = {"protocol": protocol, "seed": seed, "num_train": num_train, "num_test": num_test}
-    found = room.evaluate(loaded, images, wanted, **options)
+    found = room.evaluate(loaded, images, wanted, **options, labels=labels)  # type: ignore[arg-type]
+    modes = {score.params["labels"] for score in found.values() if "labels" in score.params}
+    for mode in modes:
+        warned = ": the codes know the factors that they are scored against" if mode == "given" else ""
+        print(f"labels {mode}{warned}")
     _show(found, json_file)
 
 

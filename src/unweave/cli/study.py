@@ -210,7 +210,7 @@ def results(
     output.show_table([str(name).upper() for name in answer.columns], rows)
 
 
-def _load(study: str, settings: list[str] | None) -> Any:
+def _load(study: str, settings: list[str] | None) -> tuple[Any, Any]:
     from unweave.study.spec import load_study
 
     return load_study(study, parse_settings("--set", settings or []))
@@ -236,9 +236,8 @@ class _Machines:
         """Refuse options that do not belong together."""
         if self.executor not in ("local", "ray"):
             raise unknown_name("--executor", self.executor, ("local", "ray"))
-        unused = {"--processes": self.processes} if self.executor == "ray" else {}
-        if self.executor == "local":
-            unused = {"--address": self.address, "--storage": self.storage}
+        for_ray: dict[str, Any] = {"--address": self.address, "--storage": self.storage}
+        unused = for_ray if self.executor == "local" else {"--processes": self.processes}
         for name, value in unused.items():
             if value is not None:
                 raise ArgumentError(name, value, f"is not for the executor {self.executor!r}")

@@ -12,10 +12,11 @@ from unweave.data.entangle import Entanglement, entangle, householder
 from unweave.data.factors import FactorSpace
 from unweave.data.folders import from_folder
 from unweave.data.functions import from_function
+from unweave.data.pairs import sample_pairs
 from unweave.data.registry import find, load, names
 from unweave.data.sources import Mixing, SimulatedSources, simulate_sources
 from unweave.data.storage import data_folder
-from unweave.data.weak import LabelledSubset, correlate, labelled_subset, sample_pairs
+from unweave.data.weak import LabelledSubset, correlate, labelled_subset
 
 __all__ = [
     "Dataset",

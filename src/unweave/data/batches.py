@@ -12,10 +12,14 @@ import torch
 
 from unweave.data.dataset import Array, Dataset
 from unweave.data.factors import FactorArray, Rng
+from unweave.data.pairs import Pairs
 from unweave.data.rows import Rows
 from unweave.errors import ArgumentError
 
-LABELLED = 1  # the random streams of the labelled part of a batch, apart from those of all others
+LABELLED, PAIRED = (
+    1,
+    2,
+)  # random streams of the labelled part of a batch and of partners, apart from all others
 
 
 class LabelSource(Protocol):
@@ -33,6 +37,8 @@ class Batch:
     The tensor has NCHW shape; its memory is laid out channels-last, as the images are stored.
     ``rows`` is None for an endless simulator, whose factors are ``drawn``. With labels, ``u`` (n, d) are those of
     the images, NaN where they have none; if some have none, ``labelled`` is another batch, of labelled images only.
+    Of pairs, the first images come first and their partners, in the same order, after them; ``changed`` (n/2, K) tells
+    which factors of a pair may differ.
     """
 
     images: torch.Tensor
@@ -41,6 +47,7 @@ class Batch:
     drawn: FactorArray | None = None
     u: torch.Tensor | None = None
     labelled: Batch | None = None
+    changed: torch.Tensor | None = None
 
     @property
     def more(self) -> dict[str, torch.Tensor]:
@@ -49,6 +56,8 @@ class Batch:
         if self.labelled is not None:
             assert self.labelled.u is not None
             found |= {"labelled_images": self.labelled.images, "labelled_u": self.labelled.u}
+        if self.changed is not None:
+            found["changed"] = self.changed
         return found
 
     @cached_property
@@ -70,11 +79,13 @@ def draw_batch(
     seed: int,
     shard: tuple[int, int] = (0, 1),
     labels: LabelSource | None = None,
+    pairs: Pairs | None = None,
 ) -> Batch:
     """Batch number ``step`` of the stream ``seed``: a pure function of its arguments.
 
     ``shard`` = (i, n): only every n-th element from i on, the part of one of n devices. ``labels`` change
-    nothing about the images; if some rows are unlabelled, as many labelled images come in addition.
+    nothing about the images; if some rows are unlabelled, as many labelled images come in addition. With ``pairs``
+    each image, still the same, has a partner: ``batch_size`` counts pairs.
 
     The random source is Philox, a counter-based generator: its key is the seed and its counter
     starts at the step, so no state has to be stored to resume a run.
@@ -92,10 +103,15 @@ def draw_batch(
         factors = data.sample_factors(batch_size, rng)[part]
         u = None if labels is None else torch.from_numpy(labels.of(factors))
         return Batch(to_tensor(data.images(factors, noise)), data, None, factors, u)
-    rows = data.sample_rows(batch_size, rng)[part]
+    rows, changed = data.sample_rows(batch_size, rng), None
+    if pairs is None:
+        rows = rows[part]
+    else:
+        partners, redrawn = pairs.partners(rows, _source(seed, step, 0, PAIRED))
+        rows, changed = np.concatenate([rows[part], partners[part]]), torch.from_numpy(redrawn[part])
     images = to_tensor(data.images(rows, noise))
     if labels is None:
-        return Batch(images, data, rows)
+        return Batch(images, data, rows, changed=changed)
     known = labels.sample_labelled(batch_size, _source(seed, step, 0, LABELLED))
     labelled = None
     if known is not None:
@@ -103,7 +119,8 @@ def draw_batch(
         known = known[part]
         shown = to_tensor(data.images(known, source))
         labelled = Batch(shown, data, known, u=torch.from_numpy(labels.of(known)))
-    return Batch(images, data, rows, u=torch.from_numpy(labels.of(rows)), labelled=labelled)
+    u = torch.from_numpy(labels.of(rows))
+    return Batch(images, data, rows, u=u, labelled=labelled, changed=changed)
 
 
 def to_tensor(images: Array) -> torch.Tensor:

@@ -1,17 +1,16 @@
-"""Weak supervision: few labels, pairs that share factors, and factors that are correlated."""
+"""Weak supervision: few labels, and factors that are correlated. Pairs are in ``pairs.py``."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from unweave.data.dataset import Dataset, Sampler
-from unweave.data.factors import FactorArray, FactorSpace, Rng, check_rows, integers
-from unweave.data.rows import Grid, Rows, Table
+from unweave.data.factors import FactorSpace, Rng, check_rows, integers
+from unweave.data.rows import Grid, Rows
 from unweave.errors import ArgumentError
 
 Floats = npt.NDArray[np.float64]
@@ -61,43 +60,6 @@ def labelled_subset(
     rows = np.sort(chosen).astype(np.int64)
     rows.setflags(write=False)
     return LabelledSubset(rows)
-
-
-def sample_pairs(
-    data: Dataset, n: int, rng: Rng, *, shared: Sequence[str] | None = None, changed: int | None = None
-) -> tuple[Rows, Rows] | tuple[FactorArray, FactorArray]:
-    """n pairs of images that have some factors in common; give exactly one of the two:
-
-    shared
-        the names of the factors that the second image has from the first. All others are drawn anew.
-    changed
-        a number k: in each pair k factors, chosen uniformly and anew for each pair, are drawn anew for
-        the second image and the rest are shared (Locatello et al. 2020, "Weakly-supervised
-        disentanglement without compromises"). A factor drawn anew may get the same value by chance.
-
-    Returns two arrays of rows (n,); for an endless simulator two arrays of factors (n, K). Where
-    combinations are missing, the second image is drawn uniformly from those that share what is asked.
-    """
-    if data.sampler is not None:
-        raise ArgumentError("data", data.name, "samples rows in its own way: pairs need uniform sampling")
-    space = data.space
-    redrawn = _redrawn(space, n, rng, shared, changed)
-    if not isinstance(data.index, Table):
-        first = space.sample(n, rng)
-        second = np.where(redrawn, space.sample(n, rng), first)
-        return (
-            (first, second)
-            if data.index is None
-            else (data.index.rows(first, rng), data.index.rows(second, rng))
-        )
-    rows = data.index.sample(n, rng)
-    partners = np.empty_like(rows)
-    subsets, which = np.unique(redrawn, axis=0, return_inverse=True)
-    for number, subset in enumerate(subsets):
-        pairs = np.flatnonzero(which.reshape(-1) == number)
-        common = tuple(name for name, anew in zip(space.names, subset, strict=True) if not anew)
-        partners[pairs] = data.index.partners(rows[pairs], common, rng)
-    return rows, partners
 
 
 def correlate(data: Dataset, first: str, second: str, strength: float) -> Dataset:
@@ -162,26 +124,6 @@ def _cumulative(distance: Floats, strength: float) -> Floats:
     with np.errstate(over="ignore"):
         sums = np.cumsum(np.exp(-(excess / strength / strength) / 2))
     return np.asarray(sums / sums[-1])
-
-
-def _redrawn(
-    space: FactorSpace, n: int, rng: Rng, shared: Sequence[str] | None, changed: int | None
-) -> npt.NDArray[np.bool_]:
-    """Which factors of which pair are drawn anew, (n, K)."""
-    if (shared is None) == (changed is None):
-        raise ArgumentError("shared, changed", (shared, changed), "give exactly one of the two")
-    space.check_fixed(n, None)
-    if shared is not None:
-        if isinstance(shared, str):
-            raise ArgumentError("shared", shared, "needs a list of factor names")
-        common = {space.position(name) for name in shared}
-        anew = [column not in common for column in range(space.num_factors)]
-        return np.broadcast_to(np.array(anew, dtype=bool), (n, space.num_factors))
-    if not isinstance(changed, int | np.integer) or not 1 <= changed <= space.num_factors:
-        raise ArgumentError("changed", changed, f"needs a whole number from 1 to {space.num_factors}")
-    # The ranks of independent uniform numbers are a uniform permutation.
-    order = np.argsort(rng.random((n, space.num_factors)), axis=1)
-    return np.asarray(np.argsort(order, axis=1) < changed)
 
 
 def _ordered_size(space: FactorSpace, argument: str, name: str) -> int:

@@ -22,8 +22,9 @@ from unweave.figures.style import (
     new_figure,
     order,
     paper_style,
+    representation_name,
 )  # fmt: skip
-from unweave.study import Results
+from unweave.study import NotInStudyError, Results
 from unweave.study.analyses import mita
 from unweave.study.analyses.intervals import grouped
 
@@ -35,9 +36,11 @@ def boxes(
     metrics: Sequence[str] = mita.METRICS,
     representation: str | None = None,
     protocol: str | None = None,
+    labels: str | None = None,
 ) -> Figure:
     """A row per metric, a column per data set, a box per method: the runs of all strengths and seeds."""
-    rows = mita.scores(results.table, metrics, representation, protocol).dropna(subset="value")
+    _check_labels(results.table, labels)
+    rows = mita.scores(results.table, metrics, representation, protocol, labels).dropna(subset="value")
     methods = sorted(rows["method"].unique(), key=order)
     looks = look(methods)
     values = {key: group.to_numpy() for key, group in rows.groupby(["metric", "data", "method"])["value"]}
@@ -64,9 +67,9 @@ def boxes(
                     axes.plot([place] * len(few), few, ".", color="black", markersize=3)
             axes.set_xticks(places, [str(place) for place in places])
             axes.set_xlim(0.4, len(places) + 0.6)
-        labels = [f"{place} = {method_name(method)}" for place, method in zip(places, methods, strict=True)]
+        names = [f"{place} = {method_name(method)}" for place, method in zip(places, methods, strict=True)]
         handles: list[Any] = [Patch(color=looks[method]["color"], alpha=0.6) for method in methods]
-        _legend(figure, handles, labels, _which(rows, results.table))
+        _legend(figure, handles, names, _which(rows, results.table))
     return figure
 
 
@@ -75,12 +78,14 @@ def strength_curves(
     metrics: Sequence[str] = mita.METRICS,
     representation: str | None = None,
     protocol: str | None = None,
+    labels: str | None = None,
 ) -> Figure:
     """A row per metric, a column per data set: medians over seeds against the regularisation strength.
 
     Strengths stand evenly spaced. If the methods have different ones, their places in the method's list are shown.
     """
-    rows = mita.scores(results.table, metrics, representation, protocol).dropna(subset="value")
+    _check_labels(results.table, labels)
+    rows = mita.scores(results.table, metrics, representation, protocol, labels).dropna(subset="value")
     found = grouped(rows, ["metric", "data", "method", "strength"])
     looks = look(found["method"])
     ladders: dict[str, list[float]] = {
@@ -139,7 +144,10 @@ def _grid(rows: pd.DataFrame) -> tuple[Figure, dict[tuple[str, str], Any]]:
 def _which(rows: pd.DataFrame, table: pd.DataFrame) -> str:
     """The only data set, of which codes and by which protocol the scores are, and which methods have none."""
     kinds = rows[["representation", "protocol"]].drop_duplicates().itertuples(index=False)
-    told = "; ".join(f"{representation} codes, protocol {protocol}" for representation, protocol in kinds)
+    told = "; ".join(
+        f"{representation_name(representation)} codes, protocol {protocol}"
+        for representation, protocol in kinds
+    )
     data = rows["data"].unique()
     absent = sorted(set(table["method"].unique()) - set(rows["method"].unique()), key=order)
     return (
@@ -147,6 +155,12 @@ def _which(rows: pd.DataFrame, table: pd.DataFrame) -> str:
         + told
         + (f" (no such scores: {', '.join(map(method_name, absent))})" if absent else "")
     )
+
+
+def _check_labels(table: pd.DataFrame, labels: str | None) -> None:
+    """Refuse to draw a figure of codes made with labels where there are none: it would be the other one again."""
+    if labels and not table["representation"].str.endswith(f"_u_{labels}").any():
+        raise NotInStudyError(f"the study has no scores with labels {labels}")
 
 
 def _legend(figure: Figure, handles: list[Any], labels: list[str], title: str) -> None:
@@ -167,27 +181,46 @@ _BOXES = (
     "reach to the last run within 1.5 box heights."
 )
 _CURVES = "Medians over seeds; bands are 95 % bootstrap intervals."
-EXHIBITS: tuple[Exhibit, ...] = (
-    Exhibit(
-        "mita-fig03-scores",
-        "Beta score and explicitness of each method",
-        "Mita et al., Figure 3",
-        _BOXES,
-        partial(boxes, metrics=mita.MAIN_METRICS),
-    ),
-    Exhibit(
-        "mita-fig04-strengths",
-        "Beta score and explicitness against the regularisation strength",
-        "Mita et al., Figure 4",
-        _CURVES,
-        partial(strength_curves, metrics=mita.MAIN_METRICS),
-    ),
-    Exhibit("mita-fig05-all-scores", "All scores of each method", "Mita et al., Figure 5", _BOXES, boxes),
-    Exhibit(
-        "mita-fig06-all-strengths",
-        "All scores against the regularisation strength",
-        "Mita et al., Figure 6",
-        _CURVES,
-        strength_curves,
-    ),
+_BLIND = " Encoders that take labels u got predicted or unknown ones: all methods know the images only."
+_GIVEN = (
+    " As in the paper, encoders that take labels u got the true ones: their codes know the factors that they are "
+    "scored against, those of the other methods do not."
 )
+
+
+def _exhibits(labels: str | None) -> tuple[Exhibit, ...]:
+    ending, told = ("", _BLIND) if labels is None else (f"-u-{labels}", _GIVEN)
+    title = "" if labels is None else f", u {labels}"
+    return (
+        Exhibit(
+            f"mita-fig03-scores{ending}",
+            f"Beta score and explicitness of each method{title}",
+            "Mita et al., Figure 3",
+            _BOXES + told,
+            partial(boxes, metrics=mita.MAIN_METRICS, labels=labels),
+        ),
+        Exhibit(
+            f"mita-fig04-strengths{ending}",
+            f"Beta score and explicitness against the regularisation strength{title}",
+            "Mita et al., Figure 4",
+            _CURVES + told,
+            partial(strength_curves, metrics=mita.MAIN_METRICS, labels=labels),
+        ),
+        Exhibit(
+            f"mita-fig05-all-scores{ending}",
+            f"All scores of each method{title}",
+            "Mita et al., Figure 5",
+            _BOXES + told,
+            partial(boxes, labels=labels),
+        ),
+        Exhibit(
+            f"mita-fig06-all-strengths{ending}",
+            f"All scores against the regularisation strength{title}",
+            "Mita et al., Figure 6",
+            _CURVES + told,
+            partial(strength_curves, labels=labels),
+        ),
+    )
+
+
+EXHIBITS: tuple[Exhibit, ...] = (*_exhibits("given"), *_exhibits(None))

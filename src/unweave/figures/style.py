@@ -62,7 +62,7 @@ _DATA = {
     "coil20": "COIL-20",
     "celeba": "CelebA",
 }
-_RC = {
+_RC: dict[Any, Any] = {
     "font.size": 8,
     "axes.titlesize": 8,
     "axes.labelsize": 8,
@@ -98,6 +98,12 @@ def metric_name(metric: str) -> str:
 def data_name(data: str) -> str:
     """A data set's name as the papers write it."""
     return _DATA.get(data, data)
+
+
+def representation_name(representation: str) -> str:
+    """Which codes, for people: ``mean_u_given`` becomes "mean (u given)"."""
+    kind, _, labels = representation.partition("_u_")
+    return f"{kind} (u {labels})" if labels else kind
 
 
 def look(methods: Iterable[str]) -> dict[str, dict[str, Any]]:

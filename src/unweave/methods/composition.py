@@ -8,6 +8,7 @@ from typing import Literal
 
 from torch import nn
 
+from unweave.methods.pairing import Pairing
 from unweave.methods.terms import Term
 
 LabelNeed = Literal["none", "some", "all"]
@@ -23,11 +24,14 @@ class Composition:
         p(z|u), which the encoder's q(z|x,u) is held to; None: N(0, I) and q(z|x).
     predictor
         q(u|x), for labels that are missing.
+    pairing
+        what images that come in pairs share; None: they come one by one.
     """
 
     terms: Sequence[Term]
     prior: nn.Module | None = None
     predictor: nn.Module | None = None
+    pairing: Pairing | None = None
 
     def extended(self, terms: Sequence[Term]) -> Composition:
         """The same with further terms."""

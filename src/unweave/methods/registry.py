@@ -11,6 +11,7 @@ from torch import nn
 
 from unweave.data import Dataset
 from unweave.errors import ArgumentError, unknown_name
+from unweave.methods.ada_gvae import ada_gvae, ada_ml_vae
 from unweave.methods.annealed_vae import annealed_vae
 from unweave.methods.beta_tcvae import beta_tcvae
 from unweave.methods.beta_vae import beta_vae
@@ -19,11 +20,13 @@ from unweave.methods.composition import Composition
 from unweave.methods.dip_vae import dip_vae_i, dip_vae_ii
 from unweave.methods.factor_vae import factor_vae
 from unweave.methods.full_vae import full_vae
+from unweave.methods.gvae import gvae
 from unweave.methods.idvae import idvae, ss_idvae
 from unweave.methods.ivae import ivae, ss_ivae
 from unweave.methods.kl import KL
 from unweave.methods.label_choice import LabelChoice, choose_labels, refuse_labels
 from unweave.methods.likelihoods import create_likelihood
+from unweave.methods.ml_vae import ml_vae
 from unweave.methods.priors import create_prior, layout_of
 from unweave.methods.spec import MethodSpec
 from unweave.methods.terms import TERMS, Term, create_term
@@ -43,6 +46,10 @@ METHODS: dict[str, Callable[..., list[Term] | Composition]] = {
     "idvae": idvae,
     "ss_ivae": ss_ivae,
     "ss_idvae": ss_idvae,
+    "gvae": gvae,
+    "ml_vae": ml_vae,
+    "ada_gvae": ada_gvae,
+    "ada_ml_vae": ada_ml_vae,
 }
 
 
@@ -129,6 +136,7 @@ def create(
     )
     own_terms = [term for term in extra_terms if not isinstance(term, Mapping)]
     method = build(spec, encoder=encoder, decoder=decoder, terms=own_terms)
+    method.pairs_for(data)
     if chosen is not None:
         method.take_labels(chosen)
     if seed is not None:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from unweave.data import Dataset
 from unweave.data.labels import Labels, labels_from_spec
+from unweave.data.pairs import Pairs
 from unweave.errors import ArgumentError
 from unweave.methods.composition import Composition
 from unweave.methods.kl import KL
@@ -39,10 +40,10 @@ def vae() -> list[Term]:
 class VAE(nn.Module):
     """Encoder, decoder, likelihood, noise and terms, put together. Made by ``unweave.methods.create``.
 
-    ``composition``: its terms, and for methods that learn from labels the prior p(z|u) and q(u|x). Parts that are
-    modules (an adversary has weights) become part of the model. ``own_networks``: those whose weights
-    ``initialise`` may draw (default: encoder and decoder). ``fresh``: not trained yet, so that ``train`` draws the
-    initial weights from its own seed.
+    ``composition``: its terms; for methods that learn from labels the prior p(z|u) and q(u|x); for those that learn
+    from pairs, what these share. Parts that are modules (an adversary has weights) become part of the model.
+    ``own_networks``: those whose weights ``initialise`` may draw (default: encoder and decoder). ``fresh``: not
+    trained yet, so that ``train`` draws the initial weights from its own seed.
     """
 
     label_draws: Tensor
@@ -65,6 +66,7 @@ class VAE(nn.Module):
         self.terms = list(parts.terms)
         self.prior: Any = parts.prior
         self.predictor: Any = parts.predictor
+        self.pairing = parts.pairing
         every: list[Any] = [*self.terms, self.prior, self.predictor]
         for part in every:
             if hasattr(part, "attach"):
@@ -134,7 +136,7 @@ class VAE(nn.Module):
         """Images decoded from their mean codes."""
         return self.decode(self.encode(images).mean)
 
-    # --- labels --------------------------------------------------------------------------------
+    # --- labels and pairs ----------------------------------------------------------------------
 
     def take_labels(self, labels: Labels) -> None:
         """Keep what is needed of the labels that the method was created with."""
@@ -148,6 +150,10 @@ class VAE(nn.Module):
         if self.spec.labels is None:
             return None
         return labels_from_spec(self.spec.labels, data, self._label_array)
+
+    def pairs_for(self, data: Dataset) -> Pairs | None:
+        """The pairs of ``data`` that the method learns from; None if images come one by one."""
+        return None if self.pairing is None else self.pairing.pairs_of(data, self.spec)
 
     # --- training ------------------------------------------------------------------------------
 
@@ -167,11 +173,14 @@ class VAE(nn.Module):
         u: Tensor | None = None,
         labelled_images: Tensor | None = None,
         labelled_u: Tensor | None = None,
+        changed: Tensor | None = None,
     ) -> Pass:
         """One forward pass: all players of a training step use it.
 
         ``u`` (n, d) are the labels of the images, NaN where missing; ``labelled_images`` and ``labelled_u`` are further
         images with labels, for what is learned from those only. Without them it is learned from the first.
+
+        Of pairs, ``images`` are all first ones and then their partners; ``changed`` (n/2, K): which factors may differ.
         """
         u = None if self.layout is None else self._check_labels(u, images)
         prediction = missing = None
@@ -181,6 +190,10 @@ class VAE(nn.Module):
             drawn = prediction.sample(self.predictor.temperature, generator)
             u = torch.where(u.isnan(), drawn, u)
         mean, log_variance = self.encoder(images) if self.prior is None else self.encoder(images, u)
+        if self.pairing is not None:
+            mean, log_variance = self.pairing.join(
+                Posterior(mean, log_variance), self._check_pairs(changed, images)
+            )
         noise = standard_noise(mean, self.spec.correlation, generator)
         z = reparameterise(mean, log_variance, noise)
         made = Pass(
@@ -228,6 +241,13 @@ class VAE(nn.Module):
             names = ", ".join(column.name for column in self.layout.columns)
             raise ArgumentError("u", told, f"{self.spec.name} needs labels of shape {wanted} ({names})")
         return u.to(images.dtype)
+
+    def _check_pairs(self, changed: Tensor | None, images: Tensor) -> Tensor:
+        if changed is None or 2 * len(changed) != len(images):
+            told = None if changed is None else f"a tensor of shape {tuple(changed.shape)}"
+            needs = f"{self.spec.name} needs pairs of images, and for each which factors changed"
+            raise ArgumentError("changed", told, f"{needs}; there are {len(images)} images")
+        return changed
 
     def _complete(self, images: Tensor, u: Tensor) -> Tensor:
         """u without NaN: missing labels are predicted."""

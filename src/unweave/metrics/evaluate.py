@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,10 +13,11 @@ from unweave.data import Dataset, FactorSpace
 from unweave.data.factors import FactorArray, Rng
 from unweave.data.rows import Grid, Table
 from unweave.errors import ArgumentError, unknown_name
+from unweave.methods.vae import LabelMode
 from unweave.metrics.interventions import TableInterventions
 from unweave.metrics.registry import METRICS, call, check_params, find
 from unweave.metrics.score import Codes, Sample, Score, check_sample
-from unweave.metrics.table import Representation, RepresentationTable
+from unweave.metrics.table import Representation, RepresentationTable, method_of
 from unweave.metrics.unsupervised import unsupervised
 
 Protocol = Literal["paper", "dlib"]
@@ -55,6 +57,7 @@ def evaluate(
     num_test: int = 5_000,
     params: Mapping[str, Mapping[str, Any]] | None = None,
     codes: Literal["mean", "sampled"] = "mean",
+    labels: LabelMode | None = None,
     on_score: Callable[[str, Score], None] | None = None,
 ) -> dict[str, Score]:
     """Score a representation on a data set with many metrics.
@@ -73,6 +76,10 @@ def evaluate(
         parameters of single metrics: {"dci": {"learner": "forest"}}.
     codes
         of a VAE, score the mean of q(z|x) (as the papers do) or one draw from it per image.
+    labels
+        how an encoder that takes labels comes by them: "given", "predicted" or "unknown", as
+        :class:`RepresentationTable` has it. Each score's ``params["labels"]`` says which it was. With "given" the
+        codes were made from the very factors that they are scored against: such scores do not compare with others.
     on_score
         called with each name and score as soon as it is there.
 
@@ -94,7 +101,7 @@ def evaluate(
             raise ArgumentError(name, value, "needs a whole number >= 2")
     if codes not in ("mean", "sampled"):
         raise unknown_name("codes", codes, ("mean", "sampled"))
-    table = RepresentationTable(representation, dataset)
+    table = RepresentationTable(representation, dataset, labels)
     if codes == "sampled" and table.method is None:
         raise ArgumentError(
             "codes", codes, "needs a VAE: another representation has no posterior to draw from"
@@ -163,6 +170,8 @@ class _Evaluation:
         self, name: str, params: dict[str, Any], on_score: Callable[[str, Score], None] | None
     ) -> Score:
         found = self._score(name, params)
+        if self.table.labels is not None:
+            found = replace(found, params={**found.params, "labels": self.table.labels})
         if on_score is not None:
             on_score(name, found)
         return found
@@ -171,7 +180,10 @@ class _Evaluation:
         if name == UNSUPERVISED:
             assert self.table.method is not None
             source = self._source(name)
-            return unsupervised(self.table.method, self.table.data, source, seed=self.seed, **params)
+            mode = self.table.labels
+            return unsupervised(
+                self.table.method, self.table.data, source, seed=self.seed, labels=mode, **params
+            )
         if name == SAMPLED:
             return call(find("gaussian_total_correlation"), [self._sampled()], self.seed, params)
         metric = find(name)
@@ -215,9 +227,7 @@ class _Evaluation:
 
 
 def _chosen(metrics: str | Sequence[str], data: Dataset, representation: Representation) -> list[str]:
-    from unweave.metrics.table import _method_of
-
-    is_vae = _method_of(representation) is not None
+    is_vae = method_of(representation) is not None
     has_factors = bool(data.space) and data.space.discrete and data.finite
     for_vaes = [UNSUPERVISED, SAMPLED]
     if isinstance(metrics, str) and metrics in ("paper", "all"):

@@ -19,6 +19,7 @@ from unweave.data.lazy import LazyArray
 from unweave.data.rows import Rows
 from unweave.errors import ArgumentError
 from unweave.methods import VAE
+from unweave.methods.vae import LabelMode
 from unweave.networks import accelerate
 from unweave.progress import progress
 from unweave.training import Run
@@ -41,16 +42,26 @@ class RepresentationTable:
     (n, D). Of a VAE the mean and the log-variance of q(z|x) are kept. The table of a run lies on disk, next
     to its weights; it belongs to these weights and is not used with others. The images of a stochastic
     data set are drawn anew at every access, so their codes are not kept.
+
+    ``labels``: how a method whose encoder takes labels u comes by them: "given" (each image's true labels, as in
+    the papers; the codes then know what they are scored against), "predicted" by q(u|x), or "unknown". Default:
+    predicted where the method can, else unknown.
     """
 
-    def __init__(self, representation: Representation, data: Dataset) -> None:
+    def __init__(
+        self, representation: Representation, data: Dataset, labels: LabelMode | None = None
+    ) -> None:
         self.data = data
         self.encoded = 0
-        self.method = _method_of(representation)
+        self.method = method_of(representation)
+        self.labels = label_mode(self.method, labels)
+        self._given = self.method.labels_for(data) if self.method and self.labels == "given" else None
         on_cpu = self.method is None or next(self.method.parameters()).device.type == "cpu"
         self.batch_size = CPU_BATCH if on_cpu else GPU_BATCH
         self._encode = (
-            _plain_encoder(self.method) if self.method is not None else _checked_encoder(representation)
+            _plain_encoder(self.method, self.labels)
+            if self.method is not None
+            else _checked_encoder(representation)
         )
         self.parts = 2 if self.method is not None else 1  # mean and log-variance, or codes alone
         self.size = self._probe()
@@ -64,9 +75,7 @@ class RepresentationTable:
         """(n, 2, D): mean and log-variance of q(z|x); (n, 1, D) for a plain encoder."""
         asked = np.asarray(rows)
         if self._table is None:
-            return self._encode_images(
-                lambda start, stop: self.data.images(asked[start:stop], rng), len(asked)
-            )
+            return self._encode_which(asked, rng)
         return self._table.take(asked.astype(np.int64, copy=False), axis=0)
 
     def flush(self) -> None:
@@ -74,33 +83,37 @@ class RepresentationTable:
         if isinstance(self._table, LazyArray):
             self._table.flush()
 
-    def _encode_rows(self, rows: Rows) -> Codes:
-        return self._encode_images(lambda start, stop: self.data.images(rows[start:stop]), len(rows))
-
-    def _encode_images(self, images: Callable[[int, int], npt.NDArray[Any]], n: int) -> Codes:
-        out = np.empty((n, self.parts, self.size), np.float32)
-        for start in range(0, n, self.batch_size):
-            stop = min(start + self.batch_size, n)
-            batch = images(start, stop)
-            if len(batch) < self.batch_size and self.method is not None:
-                batch = np.resize(batch, (self.batch_size, *batch.shape[1:]))
-            out[start:stop] = self._encode(batch)[: stop - start]
-        self.encoded += n
+    def _encode_which(self, which: npt.NDArray[Any], rng: Rng | None = None) -> Codes:
+        out = np.empty((len(which), self.parts, self.size), np.float32)
+        for start in range(0, len(which), self.batch_size):
+            part = which[start : start + self.batch_size]
+            out[start : start + len(part)] = self._encode(*self._batch(part, rng))[: len(part)]
+        self.encoded += len(which)
         return out
+
+    def _batch(self, which: npt.NDArray[Any], rng: Rng | None) -> tuple[npt.NDArray[Any], Codes | None]:
+        """Images, filled up to a whole batch for a method, and their labels where they are given."""
+        images = self.data.images(which, rng)
+        u = None if self._given is None else self._given.known(which)
+        if self.method is not None and len(images) < self.batch_size:
+            images = np.resize(images, (self.batch_size, *images.shape[1:]))
+            u = None if u is None else np.resize(u, (self.batch_size, u.shape[1]))
+        return images, u
 
     def _probe(self) -> int:
         rng = np.random.default_rng(0)
         which = self.data.sample_rows(2, rng) if self.data.finite else self.data.sample_factors(2, rng)
-        return int(self._encode(self.data.images(which, rng)).shape[2])
+        return int(self._encode(*self._batch(np.asarray(which), rng)).shape[2])
 
     def _make_table(self, folder: Path | None) -> LazyArray | _MemoryTable | None:
         if self.data.stochastic or not self.data.finite:
             return None
         shape = (len(self.data), self.parts, self.size)
-        draw = _Shown(self._encode_rows, self.data.name, 64 * self.batch_size)
+        draw = _Shown(self._encode_which, self.data.name, 64 * self.batch_size)
         if folder is None or self.method is None:
             return _MemoryTable(shape, draw)
-        place = folder / "codes" / f"{self.data.name}-{_fingerprint(self.method)}"
+        mode = f"-{self.labels}" if self.labels else ""
+        place = folder / "codes" / f"{self.data.name}-{_fingerprint(self.method)}{mode}"
         return LazyArray(place, shape, draw, version=1, dtype=np.float32, block=1024 * self.batch_size)
 
 
@@ -135,33 +148,47 @@ class _Shown:
         return np.concatenate(out)
 
 
-def _method_of(representation: Representation) -> VAE | None:
+def method_of(representation: Representation) -> VAE | None:
+    """The VAE behind a representation, if there is one."""
     found = representation.method if isinstance(representation, Run) else representation
     return found if isinstance(found, VAE) else None
 
 
-def _plain_encoder(method: VAE) -> Callable[[npt.NDArray[Any]], Codes]:
-    """Images -> (n, 2, D): the encoder frozen, channels last, in inference mode."""
+def label_mode(method: VAE | None, asked: LabelMode | None) -> LabelMode | None:
+    """How labels are come by: as asked, or without any that the encoder could not know itself."""
+    modes = method.label_modes if method is not None else ()
+    if asked is None:
+        return None if not modes else "predicted" if "predicted" in modes else "unknown"
+    if asked not in modes:
+        told = f"this representation has {', '.join(modes)}" if modes else "this encoder takes no labels"
+        raise ArgumentError("labels", asked, told)
+    return asked
+
+
+def _plain_encoder(method: VAE, mode: LabelMode | None) -> Callable[[npt.NDArray[Any], Codes | None], Codes]:
+    """Images and labels -> (n, 2, D): the encoder frozen, channels last, in inference mode."""
     encoder = method.encoder.eval()
     device = next(encoder.parameters()).device
     if device.type == "cpu":
         accelerate(encoder)
     encoder.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
-    def encode(images: npt.NDArray[Any]) -> Codes:
+    def encode(images: npt.NDArray[Any], u: Codes | None) -> Codes:
         with torch.inference_mode():
-            mean, log_variance = encoder(to_tensor(images).to(device))
+            batch = to_tensor(images).to(device)
+            given = None if u is None else torch.from_numpy(u).to(device)
+            mean, log_variance = encoder(batch) if mode is None else method.posterior(batch, mode, given)
             return torch.stack([mean, log_variance], dim=1).float().cpu().numpy()
 
     return encode
 
 
-def _checked_encoder(function: Any) -> Callable[[npt.NDArray[Any]], Codes]:
+def _checked_encoder(function: Any) -> Callable[[npt.NDArray[Any], Codes | None], Codes]:
     if not callable(function) or isinstance(function, nn.Module):
         told = f"needs a run, a method, or a function from images to codes, not {type(function).__name__}"
         raise ArgumentError("representation", function, told)
 
-    def encode(images: npt.NDArray[Any]) -> Codes:
+    def encode(images: npt.NDArray[Any], u: Codes | None) -> Codes:
         codes = np.asarray(function(images), dtype=np.float32)
         if codes.ndim != 2 or len(codes) != len(images):
             told = f"gave an array of shape {codes.shape} for {len(images)} images; needs (n, D)"
@@ -172,9 +199,10 @@ def _checked_encoder(function: Any) -> Callable[[npt.NDArray[Any]], Codes]:
 
 
 def _fingerprint(method: VAE) -> str:
-    """A hash of the encoder's weights: a table of codes is of these weights only."""
+    """A hash of the weights that make codes: a table of codes is of these only."""
     digest = hashlib.sha256()
-    for name, value in method.encoder.state_dict().items():
+    weights = method if method.label_modes else method.encoder
+    for name, value in weights.state_dict().items():
         digest.update(name.encode())
         digest.update(value.detach().cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()[:16]

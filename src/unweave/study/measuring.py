@@ -52,6 +52,7 @@ def measure(run: Run, data: Dataset, wanted: Sequence[Unit], tell: Callable[[str
             num_test=together[0].num_test,
             params={unit.metric: unit.params for unit in together},
             codes=cast(Any, together[0].codes),
+            labels=together[0].labels,
             on_score=keep,
         )
 
@@ -67,7 +68,8 @@ def _rounds(missing: Sequence[Unit]) -> list[list[Unit]]:
     rounds: list[list[Unit]] = []
     for unit in missing:
         for found in rounds:
-            same = found[0].codes == unit.codes and UDR not in (unit.metric, found[0].metric)
+            same = (found[0].codes, found[0].labels) == (unit.codes, unit.labels)
+            same &= UDR not in (unit.metric, found[0].metric)
             if same and unit.metric not in {other.metric for other in found}:
                 found.append(unit)
                 break
@@ -91,7 +93,7 @@ def _keep_codes(path: Path, run: Run, data: Dataset, unit: Unit) -> None:
     rng = np.random.default_rng([unit.seed, len(data) if data.finite else 0])
     n = int(unit.params["num_images"])
     which = data.sample_rows(n, rng) if data.finite else data.sample_factors(n, rng)
-    table = RepresentationTable(run, data)
+    table = RepresentationTable(run, data, unit.labels)
     mean, log_variance = np.moveaxis(table.posterior(which, rng).astype(np.float64), 1, 0)
     kl = 0.5 * (mean**2 + np.exp(log_variance) - log_variance - 1).mean(axis=0)
     with replacing(path) as temporary:

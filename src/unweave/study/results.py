@@ -89,24 +89,37 @@ def as_table(rows: list[dict[str, Any]]) -> pd.DataFrame:
 
 
 def select(
-    table: pd.DataFrame, metric: str, representation: str | None = None, protocol: str | None = None
+    table: pd.DataFrame,
+    metric: str,
+    representation: str | None = None,
+    protocol: str | None = None,
+    labels: str | None = None,
 ) -> pd.DataFrame:
     """The rows of one metric; at most one row per run.
 
-    Without ``representation``, "mean" if the metric has it; without ``protocol``, the first in the table.
+    Without ``representation``, "mean" if the metric has it; without ``protocol``, the first in the table. A run whose
+    encoder takes labels u has scores as "mean_u_given", "mean_u_predicted" and "mean_u_unknown": unless ``labels``
+    says which, those are taken that no true label went into (predicted, else unknown), so that they compare with
+    other methods'.
     """
     rows = table[table["metric"] == metric]
     if rows.empty:
         raise NotInStudyError(f"the study has no metric {metric!r}")
     found = rows["representation"].unique()
-    wanted = representation or ("mean" if "mean" in found else str(found[0]))
-    rows = rows[rows["representation"] == wanted]
+    kinds = list(dict.fromkeys(name.partition("_u_")[0] for name in found))
+    wanted = representation or ("mean" if "mean" in kinds else kinds[0])
+    ways = (f"_u_{labels}",) if labels else ("_u_predicted", "_u_unknown")
+    preference = {f"{wanted}{way}": place for place, way in enumerate(("", *ways))}
+    rows = rows[rows["representation"].isin(preference)]
     if rows.empty:
         raise NotInStudyError(f"the study has {metric!r} for {', '.join(found)} only, not {wanted}")
     chosen = protocol or str(rows["protocol"].iloc[0])
     rows = rows[rows["protocol"] == chosen]
     if rows.empty:
         raise NotInStudyError(f"the study has no {metric!r} by the protocol {chosen!r}")
+    if rows["representation"].nunique() > 1:
+        first = rows["representation"].map(preference).sort_values(kind="stable").index
+        rows = rows.loc[rows.loc[first].drop_duplicates("run").index.sort_values()]
     return rows
 
 

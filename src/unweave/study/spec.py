@@ -30,6 +30,8 @@ class Training(BaseModel):
     extra_terms: list[dict[str, Any]] = []
     precision: str = "32-true"
     image_size: int | None = Field(default=None, gt=0)
+    labels: str | list[str] | dict[str, Any] | None = None
+    prior: str | dict[str, Any] | None = None
 
 
 class MetricEntry(BaseModel):
@@ -59,13 +61,14 @@ class Evaluation(BaseModel):
     metrics: list[str | MetricEntry] = ["paper"]
     protocol: Literal["paper", "dlib"] = "dlib"
     representations: list[Literal["mean", "sampled"]] = ["mean"]
+    labels: list[Literal["given", "predicted", "unknown"]] = ["given", "predicted", "unknown"]
     num_train: int = Field(default=10_000, ge=2)
     num_test: int = Field(default=5_000, ge=2)
     seed: int = Field(default=0, ge=0)
     params: dict[str, dict[str, Any]] = {}
     keep_codes: bool = False
 
-    @field_validator("metrics", "representations", mode="before")
+    @field_validator("metrics", "representations", "labels", mode="before")
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
         return [value] if isinstance(value, (str, Mapping)) else value

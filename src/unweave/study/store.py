@@ -35,7 +35,7 @@ class StudyFolder(Place):
     @cached_property
     def done_file(self) -> str:
         """The file of a run that has all the study's scores."""
-        return f"evaluation-{identity(self.units)}.json"
+        return f"evaluation-{identity(self.units, self.study.evaluation.labels)}.json"
 
     def is_done(self, job: Job) -> bool:
         """Whether a run has everything that the study asks for."""

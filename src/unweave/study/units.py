@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from unweave.data import Dataset
 from unweave.errors import ArgumentError, DataError
+from unweave.methods.vae import LabelMode
 from unweave.metrics import METRICS, Score
 from unweave.metrics.evaluate import PAPER, SAMPLED, UNSUPERVISED, applies, check_settings
 from unweave.study.source import Source
@@ -17,6 +18,7 @@ from unweave.study.spec import Evaluation, MetricEntry
 
 UDR = "udr"
 UDR_IMAGES = 1_000
+LABEL_MODES: tuple[LabelMode, ...] = ("given", "predicted", "unknown")
 # These are of the posterior or draw from it themselves: there is one value, not one per representation.
 OF_THE_POSTERIOR = (SAMPLED, UNSUPERVISED, "monte_carlo_total_correlation", "windin")
 _PARAMS = "evaluation.params"
@@ -35,11 +37,13 @@ class Unit:
     num_test: int
     seed: int
     params: dict[str, Any]
+    labels: LabelMode | None = None  # how an encoder that takes labels comes by them
 
     @property
     def file(self) -> str:
         """The name of the file that keeps the score; another setting has another name."""
-        values = json.dumps(asdict(self), sort_keys=True, default=str)
+        told = {name: value for name, value in asdict(self).items() if (name, value) != ("labels", None)}
+        values = json.dumps(told, sort_keys=True, default=str)
         digest = hashlib.sha256(values.encode()).hexdigest()[:10]
         suffix = "safetensors" if self.metric == UDR else "json"  # of a run alone UDR knows the codes only
         return f"{self.label}-{self.representation}-{digest}.{suffix}"
@@ -47,7 +51,21 @@ class Unit:
     @property
     def codes(self) -> str:
         """Which codes it is computed from: those of the mean, or sampled ones."""
-        return "mean" if self.metric in OF_THE_POSTERIOR else self.representation
+        return "mean" if self.metric in OF_THE_POSTERIOR else self.representation.partition("_")[0]
+
+
+def with_labels(found: list[Unit], modes: Sequence[LabelMode]) -> list[Unit]:
+    """The units of a method whose encoder takes labels: each once for every way in which it comes by them.
+
+    The representation says which: ``mean_u_given``, ``mean_u_unknown``. UDR compares codes that saw no true label.
+    """
+    if not modes:
+        return found
+    made = []
+    for unit in found:
+        told = [replace(unit, labels=m, representation=f"{unit.representation}_u_{m}") for m in modes]
+        made += [unit] if unit.metric == UDR else told
+    return made
 
 
 def units(evaluation: Evaluation, source: Source | None = None) -> list[Unit]:
@@ -85,21 +103,23 @@ def applicable(unit: Unit, data: Dataset) -> bool:
     return unit.metric == UDR or applies(unit.metric, data, is_vae=True)
 
 
-def identity(found: list[Unit]) -> str:
-    """A hash of all units: it names the file that says that a run has them all."""
+def identity(found: list[Unit], labels: Sequence[LabelMode] = LABEL_MODES) -> str:
+    """A hash of all units, in all ways to come by labels: it names the file that says that a run has them all."""
     names = "\n".join(sorted(unit.file for unit in found))
+    names += "" if tuple(labels) == LABEL_MODES else f"\n{sorted(labels)}"
     return hashlib.sha256(names.encode()).hexdigest()[:16]
 
 
 def scalars(unit: Unit, score: Score, factor_names: tuple[str, ...]) -> Iterator[tuple[str, str, float]]:
     """A score as rows of the results: (metric, representation, value), its value first, then what it is made of."""
-    home = "sampled" if unit.metric in (SAMPLED, UNSUPERVISED) else unit.representation
+    suffix = f"_u_{unit.labels}" if unit.labels else ""
+    home = f"sampled{suffix}" if unit.metric in (SAMPLED, UNSUPERVISED) else unit.representation
     yield unit.label, home, score.value
     for name, value in score.details.items():
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             own = home
             if unit.metric == UNSUPERVISED:
-                own = "sampled" if name in _OF_SAMPLED_CODES else "mean"
+                own = f"{'sampled' if name in _OF_SAMPLED_CODES else 'mean'}{suffix}"
             yield f"{unit.label}.{name}", own, float(value)
     if unit.metric == "downstream":
         means = score.details["accuracy"].mean(axis=1)

@@ -18,7 +18,7 @@ from unweave.methods import VAE, create
 from unweave.study.job import Job
 from unweave.study.measuring import SCORES, measure
 from unweave.study.store import StudyFolder
-from unweave.study.units import UDR, Unit, applicable
+from unweave.study.units import UDR, Unit, applicable, with_labels
 from unweave.training import Callback, train
 from unweave.training.run import STATE, steps_done
 
@@ -89,7 +89,8 @@ def _finish(folder: StudyFolder, job: Job, device: str, tell: Tell) -> None:
     )
     seconds = time.monotonic() - start
     write_text(place / "job.json", json.dumps(job.as_dict(), indent=1))
-    wanted = [unit for unit in folder.units if applicable(unit, data)]
+    modes = [mode for mode in method.label_modes if mode in folder.study.evaluation.labels]
+    wanted = with_labels([unit for unit in folder.units if applicable(unit, data)], modes)
     measure(run, data, wanted, lambda unit, share: tell(job, unit, share))
     (place / STATE).unlink(missing_ok=True)  # the optimiser's: three quarters of a run's bytes
     if not folder.study.evaluation.keep_codes:

@@ -99,6 +99,7 @@ def plan(
             "data", data.name, f"has images {data.image_shape}, the method is for {method.spec.image_shape}"
         )
     method.labels_for(data)
+    method.pairs_for(data)
     return RunSpec(
         method=method.spec,
         data=describe_data(data),

@@ -82,6 +82,7 @@ class Session:
         self.game, *self.optimisers = fabric.setup(compiled, *optimisers)
         self.generator = torch.Generator(device=fabric.device)
         self.labels = run.method.labels_for(data)
+        self.pairs = run.method.pairs_for(data)
 
     def resume(self) -> None:
         """Take up the run where its directory left it."""
@@ -126,7 +127,7 @@ class Session:
         """Each player moves once. Returns the values to log."""
         spec, fabric = self.run.spec, self.fabric
         shard = (fabric.global_rank, fabric.world_size)
-        batch = draw_batch(self.data, step, spec.batch_size, spec.seed, shard, self.labels)
+        batch = draw_batch(self.data, step, spec.batch_size, spec.seed, shard, self.labels, self.pairs)
         images = fabric.to_device(batch.images)
         more = {name: fabric.to_device(values) for name, values in batch.more.items()}
         step_generator(self.generator, spec.seed, step, fabric.global_rank)

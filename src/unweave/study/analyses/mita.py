@@ -19,18 +19,20 @@ def scores(
     metrics: Sequence[str] = METRICS,
     representation: str | None = None,
     protocol: str | None = None,
+    labels: str | None = None,
 ) -> pd.DataFrame:
     """The scores of all runs of the main line (``main_runs``): what a box plot of a method is drawn from.
 
     A metric has one representation and one protocol only: those of ``select``, by default its own choice, so that
-    scores of codes made with and without knowing u are never mixed. Metrics that the study lacks are left out.
+    scores of codes made with and without knowing u are never mixed unknowingly: ``labels="given"``, the paper's choice,
+    has to be asked for. Metrics that the study lacks are left out.
     """
     rows = main_runs(table[table["metric"].isin(metrics)])
     known = set(rows["metric"].unique())
     present = [metric for metric in metrics if metric in known]
     if not present:
         raise NotInStudyError(f"the study has none of the metrics {', '.join(metrics)}")
-    return pd.concat([select(rows, metric, representation, protocol) for metric in present])
+    return pd.concat([select(rows, metric, representation, protocol, labels) for metric in present])
 
 
 def medians(
@@ -38,6 +40,8 @@ def medians(
     metrics: Sequence[str] = METRICS,
     representation: str | None = None,
     protocol: str | None = None,
+    labels: str | None = None,
 ) -> pd.DataFrame:
     """The median over seeds per strength (figures 4 and 6): metric, data, method, strength, value, low, high, n."""
-    return grouped(scores(table, metrics, representation, protocol), ["metric", "data", "method", "strength"])
+    rows = scores(table, metrics, representation, protocol, labels)
+    return grouped(rows, ["metric", "data", "method", "strength"])

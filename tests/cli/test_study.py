@@ -1,0 +1,301 @@
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from unweave.cli import main
+from unweave.study.collect import collect
+from unweave.study.source import dump, parse
+from unweave.study.spec import known_studies
+from unweave.study.store import open_study
+from unweave.study.worker import work
+
+LOCAL = ["--processes", "2", "--threads", "1", "--device", "cpu", "--no-report"]
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*arguments):
+        with pytest.raises(SystemExit) as caught:
+            main([str(argument) for argument in arguments])
+        return int(caught.value.code or 0), *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def study(tmp_path_factory):
+    """The file of a study of four runs on 64 images of 8 x 8 pixels."""
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "noise").mkdir()
+    for i, image in enumerate(np.random.default_rng(0).integers(0, 256, (64, 8, 8), np.uint8)):
+        Image.fromarray(image).save(folder / "noise" / f"{i:02}.png")
+    values = {
+        "title": "A tiny study",
+        "training": {"steps": 3, "batch_size": 4, "architecture": "mlp", "latent_size": 3},
+        "runs": {"data": str(folder / "noise"), "method": "beta_vae", "beta": [1, 4], "seed": {"range": 2}},
+        "evaluation": {
+            "metrics": ["gaussian_total_correlation", {"metric": "unsupervised", "num_images": 20}],
+            "num_train": 60,
+            "num_test": 30,
+        },
+    }
+    (folder / "noise" / "factors.csv").write_text(
+        "\n".join(["file,n", *(f"{i:02}.png,{i}" for i in range(64))])
+    )
+    path = folder / "tiny.yaml"
+    path.write_text(dump(values))
+    return path
+
+
+@pytest.fixture
+def done(run, study, tmp_path):
+    """The folder of the study with all runs done."""
+    return finish(study, tmp_path / "done")
+
+
+def finish(file, root, **overrides):
+    """Do a study in this process, undisturbed."""
+    from unweave.study.run import prepare
+    from unweave.study.run import run as run_study
+    from unweave.study.spec import load_study
+
+    class Here:
+        def run(self, folder, watch):
+            work(folder, "cpu")
+
+    folder = prepare(*load_study(file, overrides), root)
+    run_study(folder, Here())
+    return root
+
+
+def start(*arguments):
+    command = [sys.executable, "-m", "unweave", "study", *map(str, arguments)]
+    # A session of its own, so that a signal is for the command alone.
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def table(root, name="tiny"):
+    found = collect(open_study(root, name)).table.drop(columns="seconds")
+    assert not found.duplicated(["run", "metric", "representation", "protocol"]).any()
+    return found
+
+
+def changed(study, tmp_path, **changes):
+    values = parse(study.read_text(), "").values
+    for name, value in changes.items():
+        part, _, field = name.partition("__")
+        values[part][field] = value
+    path = tmp_path / "changed.yaml"
+    path.write_text(dump(values))
+    return path
+
+
+def test_list(run):
+    code, printed, _ = run("study", "list")
+    assert code == 0
+    rows = {line.split("\t")[0]: line.split("\t")[1] for line in printed.splitlines()}
+    assert set(rows) >= set(known_studies())
+    assert rows["locatello"] == "12,600"
+
+
+def test_plan_does_nothing(run, study, tmp_path):
+    code, printed, _ = run("study", "plan", study, "--no-measure", "--runs", "-o", tmp_path / "out")
+    assert code == 0
+    assert len([line for line in printed.splitlines() if "beta_vae" in line and "noise" in line]) >= 4
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["run", "locatelo"], 2, "did you mean 'locatello'"),
+        (["run", "nowhere.yaml"], 1, "nowhere.yaml: there is no such study file"),
+        (["run", "STUDY", "--set", "steps"], 2, "needs NAME=VALUE"),
+        (["run", "STUDY", "--set", "steps=[1"], 2, "the value cannot be read"),
+        (["run", "STUDY", "--set", "beta=1", "--set", "beta=2"], 2, "beta is given twice"),
+        (["run", "STUDY", "--set", "training.steps=-1"], 1, "--set training.steps: training.steps = -1: "),
+        (["run", "STUDY", "--set", "runs.product.0.data=1"], 2, "the study has nothing at runs.product.0"),
+        (["run", "STUDY", "--set", "beta=[1,-4]"], 1, "beta = -4: needs a number >= 0"),
+        (["run", "STUDY", "--set", "stepps=5"], 1, "--set stepps: field = 'stepps'"),
+        (["run", "STUDY", "--executor", "abacus"], 2, "abacus"),
+        (["run", "STUDY", "--processes", "0"], 2, "--processes"),
+        (["run", "STUDY", "--device", "abacus"], 2, "device = 'abacus'"),
+        (["run", "STUDY", "--set", "data=shapes3d"], 1, "Or leave it out: --set data=[…]"),
+        (["run", "STUDY", "--set", "evaluation.metrics=[migg]"], 1, "metric = 'migg': did you mean 'mig'?"),
+        (["plan", "STUDY", "--set", "evaluation.metrics=[migg]"], 1, "metric = 'migg': did you mean 'mig'?"),
+        (
+            ["run", "STUDY", "--set", "evaluation.metrics=[{metric: mig, bins: 3}]"],
+            1,
+            "--set evaluation.metrics: parameter of mig = 'bins': did you mean 'num_bins'?",
+        ),
+        (
+            ["run", "STUDY", "--set", "training.architecture=convv"],
+            1,
+            "architecture = 'convv': did you mean 'conv'",
+        ),
+        (["run", "STUDY", "--set", "method=factr_vae"], 1, "did you mean 'factor_vae'"),
+        (["status", "STUDY"], 1, "no study was started there"),
+        (["status", "nothing"], 1, "no study was started there"),
+        (["status", "nothing", "--watch"], 1, "no study was started there"),
+        (["results", "STUDY"], 1, "no study was started there"),
+        (["report", "STUDY"], 1, "no study was started there"),
+        (["resume", "nothing"], 2, "study = 'nothing'"),
+        (["run"], 2, "STUDY"),
+    ],
+)
+def test_mistakes(run, study, tmp_path, arguments, code, told):
+    root = tmp_path / "out"
+    arguments = [str(study) if word == "STUDY" else word for word in arguments]
+    place = ["-o", str(root)] if len(arguments) > 1 else []
+    found, printed, error = run("study", *arguments, *place)
+    assert found == code
+    assert told in error
+    assert "Traceback" not in error
+    assert "unexpected" not in error
+    assert not (root / "runs").exists()  # nothing was started
+
+
+def test_a_mistake_in_a_file_is_told_with_its_line(run, study, tmp_path):
+    path = changed(study, tmp_path, evaluation__num_train=1)
+    line = path.read_text().splitlines().index("  num_train: 1") + 1
+    code, _, error = run("study", "run", path, "-o", tmp_path / "out")
+    assert code == 1
+    assert f"changed.yaml, line {line}: evaluation.num_train = 1: Input should be greater" in error
+
+
+def test_results(run, study, done, tmp_path):
+    code, printed, _ = run("study", "results", study, "-o", done)
+    assert code == 0
+    assert "gaussian_total_correlation" in printed
+    sql = "select strength, count(*) as n from results where metric = 'unsupervised' group by strength order by 1"
+    code, printed, _ = run("study", "results", "tiny", "-o", done, "--sql", sql)
+    assert code == 0
+    assert [line.split() for line in printed.splitlines() if line.split()[0] != "STRENGTH"] == [
+        ["1", "2"],
+        ["4", "2"],
+    ]
+
+    target = tmp_path / "out" / "table.csv"
+    assert run("study", "results", "tiny", "-o", done, "--csv", target)[0] == 0
+    with open(target) as file:
+        rows = list(csv.DictReader(file))
+    expected = table(done)
+    assert [float(row["value"]) for row in rows] == expected["value"].tolist()
+    assert {row["run"] for row in rows} == set(expected["run"])
+
+
+@pytest.mark.parametrize(
+    "sql", ["selec 1", "select x from results", "select * from '/etc/passwd'", "copy results to '/tmp/x.csv'"]
+)
+def test_bad_sql(run, done, sql):
+    code, printed, error = run("study", "results", "tiny", "-o", done, "--sql", sql)
+    assert code == 2
+    assert printed == ""
+    assert "Error" in error
+    assert "Traceback" not in error
+
+
+def test_status(run, study, done):
+    folder = open_study(done, "tiny")
+    (folder.run(folder.jobs[0].identity) / folder.done_file).unlink()
+    folder.fail(folder.jobs[0], "ValueError: purple", "Traceback …")
+    (folder.run(folder.jobs[1].identity) / folder.done_file).unlink()
+    code, printed, _ = run("study", "status", study, "-o", done)
+    assert code == 0
+    counts = [line.split("\t")[2:] for line in printed.splitlines() if line.startswith("all")]
+    assert counts == [["2", "0", "1", "1"]]
+    assert "ValueError: purple" in printed
+    code, printed, _ = run("study", "status", "tiny", "-o", done, "--json")
+    found = json.loads(printed)
+    assert (found["done"], found["failed"], found["waiting"], found["running"]) == (2, 1, 1, 0)
+    assert found["failures"][0]["error"] == "ValueError: purple"
+    assert found["workers"] == []
+
+
+def test_a_failed_run_is_told_and_resume_tries_it_again(run, study, done):
+    expected = table(done)
+    folder = open_study(done, "tiny")
+    bad = folder.jobs[2]
+    (folder.run(bad.identity) / folder.done_file).unlink()
+    folder.fail(bad, "ValueError: purple", "")
+    code, printed, error = run("study", "run", study, "-o", done, *LOCAL)
+    assert code == 1
+    assert "3 of 4 runs are done" in printed
+    assert "1 runs failed" in error
+    assert "ValueError: purple" in error
+    assert "unweave study resume" in error
+
+    code, printed, error = run("study", "resume", "tiny", "-o", done, *LOCAL)
+    assert code == 0, error
+    assert "1 failed runs are tried again" in printed
+    assert "4 of 4 runs are done" in printed
+    assert table(done).equals(expected)
+    assert run("study", "run", study, "-o", done, *LOCAL)[0] == 0  # nothing is left to do
+
+
+def test_two_commands_at_once_share_the_work(study, done, tmp_path):
+    root = tmp_path / "shared"
+    both = [start("run", study, "-o", root, *LOCAL) for _ in range(2)]
+    for command in both:
+        printed, error = command.communicate(timeout=600)
+        assert command.returncode == 0, error
+        assert "4 of 4 runs are done" in printed
+    assert table(root).equals(table(done))
+    folder = open_study(root, "tiny")
+    assert folder.failures() == []
+    assert sorted(path.name for path in folder.runs.iterdir()) == sorted(job.identity for job in folder.jobs)
+    assert list((root / "state").glob("*.attempts.json")) == []
+    assert list(folder.workers.glob("*.json")) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_command_goes_on_to_the_same_results(study, tmp_path, number):
+    """Long enough that it is stopped while it trains."""
+    path = changed(study, tmp_path, training__steps=150, runs__seed=0, training__batch_size=2)
+    root = tmp_path / "out"
+    command = start("run", path, "-o", root, *LOCAL)
+    workers = root / "changed" / "workers"
+    end = time.monotonic() + 300
+    while not [told for told in read(workers) if told["part"] == "training"]:
+        assert time.monotonic() < end
+        assert command.poll() is None, command.communicate()
+        time.sleep(0.02)
+    pids = [told["pid"] for told in read(workers)]
+    command.send_signal(number)
+    printed, error = command.communicate(timeout=100)
+    assert command.returncode == 130
+    assert "interrupted" in error
+    assert "Traceback" not in error
+    assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)  # noqa: PTH110
+    folder = open_study(root, "changed")
+    assert folder.pending()
+    assert list(folder.runs.glob("*/state.safetensors"))  # a checkpoint to go on from
+    assert folder.failures() == []
+    assert list(workers.glob("*.json")) == []
+
+    again = start("run", path, "-o", root, *LOCAL)
+    printed, error = again.communicate(timeout=600)
+    assert again.returncode == 0, error
+    assert "2 of 2 runs are done" in printed
+    finish(path, tmp_path / "undisturbed")
+    assert table(root, "changed").equals(table(tmp_path / "undisturbed", "changed"))
+
+
+def read(workers):
+    found = []
+    for path in workers.glob("[!.]*.json"):
+        try:
+            found.append(json.loads(path.read_text()))
+        except (OSError, ValueError):
+            continue
+    return found
