@@ -59,7 +59,7 @@ def test_the_size_of_a_product_is_the_product_of_sizes(first, second):
 def test_a_chain_is_one_after_the_other_and_a_list_is_a_chain(grids):
     points = expand({"chain": grids})
     assert len(points) == sum(len(expand(grid)) for grid in grids)
-    assert points == expand(grids) == sum((expand(grid) for grid in grids), [])
+    assert points == expand(grids) == [point for grid in grids for point in expand(grid)]
 
 
 @given(GRIDS, GRIDS)

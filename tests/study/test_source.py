@@ -56,7 +56,7 @@ def test_merge_keys_give_way_to_own_ones():
     values = parse(text, "s").values
     assert values["b"] == values["d"] == {"x": 1, "y": 3}
     assert values["c"] == {"x": 1, "y": 3, "z": 4}
-    with pytest.raises(DataError, match="line 2: .*'y' is given twice"):
+    with pytest.raises(DataError, match=r"line 2: .*'y' is given twice"):
         parse("a: &a {x: 1}\nb: {<<: *a, y: 3, y: 4}\n", "s")
 
 
@@ -123,7 +123,15 @@ def test_merge_replaces_lists_and_forgets_their_places():
     assert merged.place(("b",)) == "base, line 3"
 
 
-GRID = "name: s\nruns:\n  product:\n    - data: [a, b]\n    - chain:\n        - {method: m, beta: 1}\n        - {method: n, method.steps: 2}\n    - zip: {x: [1], y: [2]}\n"
+GRID = """name: s
+runs:
+  product:
+    - data: [a, b]
+    - chain:
+        - {method: m, beta: 1}
+        - {method: n, method.steps: 2}
+    - zip: {x: [1], y: [2]}
+"""
 
 
 @pytest.mark.parametrize(
