@@ -1,6 +1,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -55,10 +56,18 @@ def study(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="session")
+def reference(study, tmp_path_factory):
+    """The folder of the study with all runs done, undisturbed. Not to be changed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("UNWEAVE_DATA", str(tmp_path_factory.mktemp("data")))
+        return finish(study, tmp_path_factory.mktemp("reference"))
+
+
 @pytest.fixture
-def done(run, study, tmp_path):
-    """The folder of the study with all runs done."""
-    return finish(study, tmp_path / "done")
+def done(reference, tmp_path):
+    """The same, to be changed."""
+    return shutil.copytree(reference, tmp_path / "done")
 
 
 def finish(file, root, **overrides):
@@ -173,12 +182,12 @@ def test_a_mistake_in_a_file_is_told_with_its_line(run, study, tmp_path):
     assert f"changed.yaml, line {line}: evaluation.num_train = 1: Input should be greater" in error
 
 
-def test_results(run, study, done, tmp_path):
-    code, printed, _ = run("study", "results", study, "-o", done)
+def test_results(run, study, reference, tmp_path):
+    code, printed, _ = run("study", "results", study, "-o", reference)
     assert code == 0
     assert "gaussian_total_correlation" in printed
     sql = "select strength, count(*) as n from results where metric = 'unsupervised' group by strength order by 1"
-    code, printed, _ = run("study", "results", "tiny", "-o", done, "--sql", sql)
+    code, printed, _ = run("study", "results", "tiny", "-o", reference, "--sql", sql)
     assert code == 0
     assert [line.split() for line in printed.splitlines() if line.split()[0] != "STRENGTH"] == [
         ["1", "2"],
@@ -186,10 +195,10 @@ def test_results(run, study, done, tmp_path):
     ]
 
     target = tmp_path / "out" / "table.csv"
-    assert run("study", "results", "tiny", "-o", done, "--csv", target)[0] == 0
+    assert run("study", "results", "tiny", "-o", reference, "--csv", target)[0] == 0
     with open(target) as file:
         rows = list(csv.DictReader(file))
-    expected = table(done)
+    expected = table(reference)
     assert [float(row["value"]) for row in rows] == expected["value"].tolist()
     assert {row["run"] for row in rows} == set(expected["run"])
 
@@ -197,8 +206,8 @@ def test_results(run, study, done, tmp_path):
 @pytest.mark.parametrize(
     "sql", ["selec 1", "select x from results", "select * from '/etc/passwd'", "copy results to '/tmp/x.csv'"]
 )
-def test_bad_sql(run, done, sql):
-    code, printed, error = run("study", "results", "tiny", "-o", done, "--sql", sql)
+def test_bad_sql(run, reference, sql):
+    code, printed, error = run("study", "results", "tiny", "-o", reference, "--sql", sql)
     assert code == 2
     assert printed == ""
     assert "Error" in error
@@ -243,14 +252,14 @@ def test_a_failed_run_is_told_and_resume_tries_it_again(run, study, done):
     assert run("study", "run", study, "-o", done, *LOCAL)[0] == 0  # nothing is left to do
 
 
-def test_two_commands_at_once_share_the_work(study, done, tmp_path):
+def test_two_commands_at_once_share_the_work(study, reference, tmp_path):
     root = tmp_path / "shared"
     both = [start("run", study, "-o", root, *LOCAL) for _ in range(2)]
     for command in both:
         printed, error = command.communicate(timeout=600)
         assert command.returncode == 0, error
         assert "4 of 4 runs are done" in printed
-    assert table(root).equals(table(done))
+    assert table(root).equals(table(reference))
     folder = open_study(root, "tiny")
     assert folder.failures() == []
     assert sorted(path.name for path in folder.runs.iterdir()) == sorted(job.identity for job in folder.jobs)

@@ -99,7 +99,7 @@ def test_partners_have_labels_too():
 
 @pytest.mark.parametrize("k", [0, 4, 1.5, True, "rnd"])
 def test_a_number_that_cannot_be_is_refused(k):
-    with pytest.raises(ArgumentError, match="k = .*: needs a whole number from 1 to 3, or 'random'"):
+    with pytest.raises(ArgumentError, match=r"k = .*: needs a whole number from 1 to 3, or 'random'"):
         Pairs(grid(), k)
 
 

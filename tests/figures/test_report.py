@@ -152,7 +152,15 @@ def check_page(path):
 
 def test_the_page_is_whole_by_itself_and_all_links_lead_somewhere(show):
     failures = [
-        {"run": "f", "data": "d", "method": "vae", "strength": np.nan, "seed": 1, "error": "out of memory"}
+        {
+            "run": "f",
+            "data": "d",
+            "method": "vae",
+            "strength": np.nan,
+            "seed": 1,
+            "error": "out of memory",
+            "trace": "long",
+        }
     ]
     page = check_page(
         show(figure, means, picture, absent, study=results(failures=failures, spec={"seeds": 3}))
@@ -160,6 +168,7 @@ def test_the_page_is_whole_by_itself_and_all_links_lead_somewhere(show):
     order = [e["id"] for e in page.all("section")]
     assert order == ["summary", "scores", "paper-fake", "absent", "failures", "making"]
     assert "out of memory" in page.section("failures")
+    assert "long" not in page.section("failures")
     assert "seeds: 3" in page.section("making")
     assert "Someone et al., Figure picture" in page.section("paper-fake")
     assert len(page.all("img")) == 2
@@ -188,8 +197,8 @@ def test_names_and_errors_are_text_whatever_they_hold(show):
 
 
 def test_the_summary_counts_runs_and_what_they_are_of(show):
-    study = results(failures=[{"run": "f", "error": "e"}])
-    text = Page(show(figure, study=study, planned=30)).section("summary")
+    study = results(spec={"planned": 30}, failures=[{"run": "f", "error": "e"}])
+    text = Page(show(figure, study=study)).section("summary")
     assert "24 runs finished and 1 failed, of 30 planned." in text
     assert "2 methods at 2 strengths on 2 data sets with 3 seeds for 1,000 steps" in text
     assert "72 scores of 2 metrics by the protocol paper" in text

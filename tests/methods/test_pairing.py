@@ -177,7 +177,7 @@ def test_what_a_method_needs_is_checked_when_it_is_made(vectors):
     with pytest.raises(ArgumentError, match="k = 2: needs a whole number from 1 to 1"):
         uw.methods.create("ada_gvae", vectors, k=2)
     for k in (0, 1.0, "rnd"):
-        with pytest.raises(ArgumentError, match="k = .*: needs a whole number >= 1, or 'random'"):
+        with pytest.raises(ArgumentError, match=r"k = .*: needs a whole number >= 1, or 'random'"):
             uw.methods.create("ada_gvae", vectors, k=k)
     with pytest.raises(ArgumentError, match="beta = -1"):
         uw.methods.create("ada_gvae", vectors, beta=-1)

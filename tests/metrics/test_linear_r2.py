@@ -5,6 +5,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from unweave.errors import ArgumentError
+from unweave.metrics import score as score_by_name
 from unweave.metrics.linear_r2 import linear_r2
 from unweave.metrics.score import check_sample
 
@@ -24,6 +25,13 @@ def test_agrees_with_scikit_learn_at_any_scale():
 def test_a_rotation_is_linear():
     rotation = np.linalg.qr(GENERATOR.normal(size=(3, 3)))[0]
     assert linear_r2(check_sample(FACTORS @ rotation, FACTORS)).value == pytest.approx(1)
+
+
+def test_continuous_factors():
+    sources = GENERATOR.normal(size=(300, 2))
+    codes = sources @ GENERATOR.normal(size=(2, 3)) + GENERATOR.normal(size=(300, 3))
+    expected = [LinearRegression().fit(codes, v).score(codes, v) for v in sources.T]
+    np.testing.assert_allclose(score_by_name("linear_r2", codes, sources).details["per_factor"], expected)
 
 
 def test_only_ordered_factors():

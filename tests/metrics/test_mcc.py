@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from unweave.errors import ArgumentError
+from unweave.metrics import score as score_by_name
 from unweave.metrics.mcc import mcc
 from unweave.metrics.score import check_sample
 
@@ -41,6 +42,38 @@ def test_constants_correlate_with_nothing():
         assert score.value == pytest.approx(2 / 3, abs=0.001)
         np.testing.assert_array_equal(score.details["matrix"][2], 0)
     assert mcc(check_sample(FACTORS[:, :1], np.ones((200, 1), dtype=int))).value == 0
+
+
+@pytest.mark.parametrize(("method", "other"), [("pearson", pearsonr), ("spearman", spearmanr)])
+def test_continuous_factors_count_as_the_numbers_they_are(method, other):
+    sources = GENERATOR.normal(size=(200, 2)) * [1e-3, 1e6]
+    codes = np.exp(sources[:, ::-1] / [1e6, 1e-3]) + GENERATOR.normal(size=(200, 2))
+    found = score_by_name("mcc", codes, sources, method=method)
+    expected = [[abs(other(z, v)[0]) for v in sources.T] for z in codes.T]
+    np.testing.assert_allclose(found.details["matrix"], expected)
+    np.testing.assert_array_equal(found.details["factors"], [1, 0])
+    test = (codes[:9], sources[:9])
+    assert score_by_name("mcc", codes, sources, test, method=method).value == found.value
+    assert "interval" in score_by_name("mcc", codes, sources, bootstrap=3).details
+
+
+def test_whole_factors_score_as_before():
+    codes = GENERATOR.normal(size=(200, 3)) + FACTORS
+    far_apart = np.array([-5.0, 10, 1e7, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14])[FACTORS]
+    expected = mcc(check_sample(codes, FACTORS)).value
+    for factors in (FACTORS, FACTORS.astype(float), far_apart):  # distinct whole numbers are numbered
+        assert score_by_name("mcc", codes, factors).value == expected
+
+
+def test_continuous_factors_must_be_finite_and_other_metrics_refuse_them():
+    sources = GENERATOR.normal(size=(50, 2))
+    with pytest.raises(ArgumentError, match="bin a continuous factor first"):
+        score_by_name("mig", sources, sources)
+    for bad in (np.nan, np.inf):
+        broken = sources.copy()
+        broken[3, 1] = bad
+        with pytest.raises(ArgumentError, match=r"factors\[3, 1\] = .*needs finite"):
+            score_by_name("mcc", sources, broken)
 
 
 def test_refuses():

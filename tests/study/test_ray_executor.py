@@ -20,6 +20,7 @@ from unweave.study.worker import work
 from unweave.training.run import STATE, steps_done
 
 LONG = 300
+pytestmark = pytest.mark.xdist_group("ray")  # one cluster is enough
 
 
 @pytest.fixture(scope="module")
@@ -43,17 +44,27 @@ def nodes(_node_data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("UNWEAVE_DATA", str(_node_data))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        for name in ("raylet_start_wait_time_s", "worker_register_timeout_seconds"):
-            patch.setenv(f"RAY_{name}", "300")  # other tests run meanwhile
-        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+        patch.setenv("RAY_worker_register_timeout_seconds", "300")
+        head = {"num_cpus": 0, "include_dashboard": False}
+        cluster = patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
         try:
-            cluster.add_node(num_cpus=1)
-            cluster.add_node(num_cpus=1)
+            patiently(lambda: cluster.add_node(num_cpus=1))
+            patiently(lambda: cluster.add_node(num_cpus=1))
             ray.init(cluster.address, log_to_driver=False, logging_level="error")
             yield cluster
         finally:
             ray.shutdown()
             cluster.shutdown()
+
+
+def patiently(start):
+    """Ray gives the parts of a node 15 seconds to start, too few where other work goes on: try again."""
+    for _ in range(4):
+        try:
+            return start()
+        except Exception as error:
+            last = error
+    raise last
 
 
 @pytest.fixture
@@ -104,7 +115,7 @@ class KillANode:
             self.lost = worker["run"]
             power_off(self.nodes, worker["pid"])
             self.before = finish_times(self.folder)
-            self.nodes.add_node(num_cpus=1)
+            patiently(lambda: self.nodes.add_node(num_cpus=1))
             break
         return bool(self.folder.pending())
 
@@ -159,6 +170,14 @@ def test_an_interruption_leaves_a_checkpoint(nodes, long_study):
     assert ray.is_initialized()  # it was so before
 
 
+def test_nodes_without_the_data_fail_no_run(nodes, tiny, opened):
+    tiny["runs"]["product"][0] = {"data": "small_norb"}
+    folder = opened(tiny)
+    with pytest.raises(UnweaveError, match=r"no node of the Ray cluster can do runs: .*small_norb"):
+        RayCluster(threads=1).run(folder, lambda: True)
+    assert len(folder.pending()) == len(folder.jobs)
+
+
 def test_results_arrive_by_a_storage(nodes, opened, expected, tmp_path):
     folder, storage = opened(), tmp_path / "storage"
     assert_same(run(folder, RayCluster(device="cpu", storage=storage.as_uri())).table, expected)
@@ -169,14 +188,6 @@ def test_results_arrive_by_a_storage(nodes, opened, expected, tmp_path):
         assert STATE not in names
     again = opened(root=tmp_path / "again")  # whoever has the storage has the results
     assert_same(run(again, RayCluster(device="cpu", storage=storage.as_uri())).table, expected)
-
-
-def test_nodes_without_the_data_fail_no_run(nodes, tiny, opened):
-    tiny["runs"]["product"][0] = {"data": "small_norb"}
-    folder = opened(tiny)
-    with pytest.raises(UnweaveError, match=r"no node of the Ray cluster can do runs: .*small_norb"):
-        RayCluster(threads=1).run(folder, lambda: True)
-    assert len(folder.pending()) == len(folder.jobs)
 
 
 def test_an_interrupted_run_goes_on_from_the_storage(opened, finished, tmp_path):
@@ -236,6 +247,12 @@ def test_bad_arguments():
         RayCluster(threads=0)
     with pytest.raises(ArgumentError, match="cuda:1"):
         RayCluster(device="cuda:1")
+
+
+def test_no_cluster_at_the_address(opened, monkeypatch):
+    monkeypatch.setattr("ray.is_initialized", lambda: False)
+    with pytest.raises(UnweaveError, match="a Ray cluster at localhost:9 cannot be reached"):
+        RayCluster("localhost:9").run(opened(), lambda: True)
 
 
 @pytest.mark.parametrize("uri", ["no-such-scheme://x", "relative/folder"])

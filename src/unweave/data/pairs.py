@@ -101,6 +101,7 @@ def _redrawn(
         common = {space.position(name) for name in shared}
         anew = [column not in common for column in range(space.num_factors)]
         return np.broadcast_to(np.array(anew, dtype=bool), (n, space.num_factors))
+    assert changed is not None
     _check_changed("changed", changed, space.num_factors, space.num_factors)
     # The ranks of independent uniform numbers are a uniform permutation.
     order = np.argsort(rng.random((n, space.num_factors)), axis=1)

@@ -14,8 +14,8 @@ from unweave.metrics.score import Sample, Score
 def linear_r2(sample: Sample, *, ordered: Sequence[int] | None = None) -> Score:
     """Mean over factors of R^2 = 1 - |v - prediction|^2 / |v - mean v|^2 of least squares from all codes.
 
-    Factors count as numbers, so the score makes sense for ordered ones: ``ordered`` names their columns, all
-    by default. Fit and measured on the same points: with D codes of noise R^2 is about D / n, and 1 from
+    Factors count as numbers, so the score makes sense for ordered and continuous ones: ``ordered`` names their
+    columns, all by default. Fit and measured on the same points: with D codes of noise R^2 is about D / n, and 1 from
     n = D + 1 downwards.
 
     ``details``: ``per_factor`` (K,), nan for factors that were left out; ``excluded``, those among them that

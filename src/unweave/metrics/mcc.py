@@ -22,7 +22,7 @@ def mcc(sample: Sample, *, method: str = "pearson") -> Score:
 
     Hyvarinen & Morioka (2016), Khemakhem et al. (2020). ``method`` ``pearson`` takes linear correlations,
     ``spearman`` those of ranks (ties share their mean rank). The mean is over min(D, K) pairs, so codes or
-    factors may be left over. Factors count as ordered numbers: a category in arbitrary order scores low.
+    factors may be left over. Factors count as numbers, whole or continuous: a category in arbitrary order scores low.
 
     ``details``: ``matrix`` (D, K) of |correlation|; ``codes`` and ``factors``, the pairs; ``per_pair``.
 

@@ -24,10 +24,13 @@ class Metric:
 
     sample: codes and factors. split: the same, in a train and a test part. interventions: codes of images of chosen
     factors. posterior: mean and log-variance of q(z|x). models: the codes of several models.
+
+    ``continuous``: whether factors are numbers to it, so that they need not be whole.
     """
 
     kind: Kind
     place: str
+    continuous: bool = False
 
     @property
     def function(self) -> Callable[..., Score]:
@@ -60,8 +63,8 @@ METRICS: dict[str, Metric] = {
     "dcimig": Metric("sample", "dcimig"),
     "jemmig": Metric("sample", "jemmig"),
     "infomec": Metric("sample", "infomec"),
-    "mcc": Metric("sample", "mcc"),
-    "linear_r2": Metric("sample", "linear_r2"),
+    "mcc": Metric("sample", "mcc", continuous=True),
+    "linear_r2": Metric("sample", "linear_r2", continuous=True),
     "downstream": Metric("split", "downstream"),
     "attribute_classification": Metric("split", "attributes:attribute_classification"),
     "gaussian_total_correlation": Metric("sample", "gaussian_total_correlation"),
@@ -103,8 +106,8 @@ def score(
     Parameters
     ----------
     codes, factors
-        (n, D) finite numbers and (n, K) whole numbers, strings or booleans. For "udr", ``codes`` is a list of
-        such arrays, one per model, on the same images.
+        (n, D) finite numbers and (n, K) whole numbers, strings or booleans; "mcc" and "linear_r2" take any
+        numbers. For "udr", ``codes`` is a list of such arrays, one per model, on the same images.
     test
         (codes, factors) of other points, for a metric that learns on some points and is judged on others.
         Without it two thirds of the rows, drawn by ``seed``, are for learning and the rest for judging.
@@ -134,9 +137,9 @@ def score(
         raise ArgumentError("factors", None, f"{name} needs the factors of the codes")
     judged: Sample | None = None
     if test is None:
-        train = check_sample(codes, factors)
+        train = check_sample(codes, factors, continuous=metric.continuous)
     else:
-        train, judged = check_samples((codes, factors), test)
+        train, judged = check_samples((codes, factors), test, metric.continuous)
     if metric.kind == "split" and judged is None:
         train, judged = split(train, seed)
     found = _on_samples(metric, train, judged, seed, params)

@@ -15,7 +15,10 @@ Factors = npt.NDArray[np.int64]
 
 
 class Sample(NamedTuple):
-    """n points: codes (n, D), float64 and finite, and factors (n, K), int64."""
+    """n points: codes (n, D), float64 and finite, and factors (n, K), int64.
+
+    Continuous factors, for metrics that take them, are float64.
+    """
 
     codes: Codes
     factors: Factors
@@ -37,10 +40,12 @@ class Score:
 
 
 def check_samples(
-    train: tuple[npt.ArrayLike, npt.ArrayLike], test: tuple[npt.ArrayLike, npt.ArrayLike]
+    train: tuple[npt.ArrayLike, npt.ArrayLike],
+    test: tuple[npt.ArrayLike, npt.ArrayLike],
+    continuous: bool = False,
 ) -> tuple[Sample, Sample]:
     """Two samples of the same codes and factors; a value of a factor has one number in both."""
-    first, second = check_sample(*train), check_sample(*test, name="test")
+    first, second = check_sample(*train, "", continuous), check_sample(*test, "test", continuous)
     shapes = [(part.codes.shape[1], part.factors.shape[1]) for part in (first, second)]
     if shapes[0] != shapes[1]:
         told = f"{shapes[1][0]} codes and {shapes[1][1]} factors"
@@ -53,17 +58,19 @@ def check_samples(
             (train, test), (first.factors.shape, second.factors.shape), strict=True
         )
     ]
-    joint = _as_indices(np.concatenate(values), "factors")
+    joint = _checked_factors(np.concatenate(values), "factors", continuous)
     n = len(first.codes)
     return Sample(first.codes, joint[:n]), Sample(second.codes, joint[n:])
 
 
-def check_sample(codes: npt.ArrayLike, factors: npt.ArrayLike, name: str = "") -> Sample:
+def check_sample(
+    codes: npt.ArrayLike, factors: npt.ArrayLike, name: str = "", continuous: bool = False
+) -> Sample:
     """Codes and factors as a :class:`Sample`, or an error that names what is wrong.
 
     Codes (n, D) or (n,): any finite numbers. Factors (n, K) or (n,): whole numbers, strings or booleans. Whole
     numbers from 0 to 99,999 are kept as they are; otherwise the distinct values of a column are numbered 0, 1, …
-    in sorted order.
+    in sorted order. With ``continuous``, factors with a value that is not whole are kept as they are, all columns.
     """
     prefix = f"{name} " if name else ""
     codes_array = np.asarray(codes)
@@ -88,16 +95,19 @@ def check_sample(codes: npt.ArrayLike, factors: npt.ArrayLike, name: str = "") -
         )
     if len(codes_array) == 0:
         raise ArgumentError(f"{prefix}codes", "no rows", "needs at least one point")
-    return Sample(codes_array, _as_indices(factors_array, f"{prefix}factors"))
+    return Sample(codes_array, _checked_factors(factors_array, f"{prefix}factors", continuous))
+
+
+def _checked_factors(factors: npt.NDArray[Any], name: str, continuous: bool) -> Any:
+    if continuous and factors.dtype.kind == "f" and (factors != np.floor(factors)).any():
+        _check_finite(factors, name)
+        return np.ascontiguousarray(factors, dtype=np.float64)
+    return _as_indices(factors, name)
 
 
 def _as_indices(factors: npt.NDArray[Any], name: str) -> Factors:
     if factors.dtype.kind == "f":
-        if not np.isfinite(factors).all():
-            row, column = np.argwhere(~np.isfinite(factors))[0].tolist()
-            raise ArgumentError(
-                f"{name}[{row}, {column}]", float(factors[row, column]), "needs finite values"
-            )
+        _check_finite(factors, name)
         if (factors != np.floor(factors)).any():
             row, column = np.argwhere(factors != np.floor(factors))[0].tolist()
             told = float(factors[row, column])
@@ -112,6 +122,12 @@ def _as_indices(factors: npt.NDArray[Any], name: str) -> Factors:
         return np.ascontiguousarray(factors, dtype=np.int64)
     columns = [np.unique(column, return_inverse=True)[1] for column in factors.T]
     return np.stack(columns, axis=1).astype(np.int64)
+
+
+def _check_finite(factors: npt.NDArray[Any], name: str) -> None:
+    if not np.isfinite(factors).all():
+        row, column = np.argwhere(~np.isfinite(factors))[0].tolist()
+        raise ArgumentError(f"{name}[{row}, {column}]", float(factors[row, column]), "needs finite values")
 
 
 def _is_small(factors: npt.NDArray[Any]) -> bool:

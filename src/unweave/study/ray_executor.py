@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import sys
 import time
 from collections import deque
@@ -27,7 +28,7 @@ from unweave.study.ray_task import Answer, Work, do_run
 from unweave.study.store import StudyFolder
 from unweave.study.work import ATTEMPTS
 
-_POLL_SECONDS, _BUSY_SECONDS, _STOP_SECONDS = 0.25, 2.0, 120.0
+_POLL_SECONDS, _BUSY_SECONDS, _STOP_SECONDS, _REACH_SECONDS = 0.25, 2.0, 120.0, 10.0
 _AHEAD = 3  # tasks per place for one: Ray always has the next at hand, and never all of them
 _STORE_BYTES = 100 * 2**20  # of the cluster that is started here: tasks exchange a few words
 
@@ -161,7 +162,8 @@ class _Tasks:
         if answer.node not in self.troubles:
             print(f"a Ray node cannot do runs, others may: {answer.why}", file=sys.stderr, flush=True)
         self.troubles[answer.node] = answer.why
-        if self._places().keys() <= self.troubles.keys():
+        places = self._places()
+        if places and places.keys() <= self.troubles.keys():
             raise UnweaveError(
                 "no node of the Ray cluster can do runs: " + "\n".join({*self.troubles.values()})
             )
@@ -197,15 +199,22 @@ def _connected(address: str | None) -> Iterator[Any]:
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             ray.init("local", include_dashboard=False, object_store_memory=_STORE_BYTES, **quiet)
         else:
+            _reach(address)
             ray.init(address, **({} if address.startswith("ray://") else quiet))
-    except (ConnectionError, ValueError, RuntimeError, TimeoutError, ImportError) as error:
-        raise UnweaveError(
-            f"no connection to a Ray cluster at {address or 'this machine'}: {error}"
-        ) from error
+    except Exception as error:  # Ray raises all kinds
+        where = "cannot be started on this machine" if address is None else f"at {address} cannot be reached"
+        raise UnweaveError(f"a Ray cluster {where}: {error}") from error
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _reach(address: str) -> None:
+    """Raise if nobody listens there; Ray would try for ten minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), _REACH_SECONDS).close()
 
 
 def _ray() -> Any:

@@ -13,8 +13,9 @@ from unweave.study.results import RUN_COLUMNS
 _MANY = 12  # longer lists of numbers are shortened
 
 
-def summary(results: Results, planned: int | None = None) -> str:
+def summary(results: Results) -> str:
     """The study in a paragraph: how many runs of what."""
+    planned = results.spec.get("planned")
     runs = results.table.drop_duplicates("run")
     failed = f"{len(results.failures):,} failed" if results.failures else "none failed"
     of = f", of {planned:,} planned" if planned is not None else ""

@@ -23,12 +23,8 @@ from unweave.training.spec import installed_versions
 
 FAILURES = "tables/failures.csv"
 _ERROR = 500  # characters of an error on the page; the file has it all
-_DRAWN_WITH = (
-    "matplotlib",
-    "pandas",
-    "scipy",
-    "scikit-learn",
-)  # what decides figures, next to what decides runs
+# What decides figures, next to what decides runs.
+_DRAWN_WITH = ("matplotlib", "pandas", "scipy", "scikit-learn")
 
 
 @dataclass(frozen=True)
@@ -55,12 +51,10 @@ class Section:
     entries: tuple[tuple[str, str], ...] = ()
 
 
-def page(
-    results: Results, scores: pd.DataFrame, chapters: Sequence[Chapter], planned: int | None, command: str
-) -> str:
+def page(results: Results, scores: pd.DataFrame, chapters: Sequence[Chapter], command: str) -> str:
     """The page as text; ``scores`` is from ``median_scores``."""
     sections = [
-        _summary(results, planned),
+        _summary(results),
         _scores(scores),
         *(_paper(chapter) for chapter in chapters if chapter.drawn),
         _failed_exhibits(chapters),
@@ -80,14 +74,14 @@ def links(files: Sequence[str]) -> str:
 
 def failure_table(results: Results) -> pd.DataFrame:
     """One row per failed run."""
-    return pd.DataFrame(results.failures)
+    return pd.DataFrame(results.failures, columns=["run", "data", "method", "strength", "seed", "error"])
 
 
 # --- the sections, in order ----------------------------------------------------------------------
 
 
-def _summary(results: Results, planned: int | None) -> Section:
-    body = f"<p>{escape(summary(results, planned))}</p>"
+def _summary(results: Results) -> Section:
+    body = f"<p>{escape(summary(results))}</p>"
     if not results.table.empty:
         body += f'<dl class="facts">{_pairs(facts(results))}</dl>'
     return Section("summary", "Summary", body)

@@ -14,7 +14,7 @@ _SHORT = 40  # characters of a text that is not broken into lines
 _TEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
-    "−": "$-$", "±": r"$\pm$", "×": r"$\times$", "≤": r"$\leq$", "≥": r"$\geq$", "→": r"$\rightarrow$",
+    "−": "$-$", "±": r"$\pm$", "×": r"$\times$", "≤": r"$\leq$", "≥": r"$\geq$", "→": r"$\rightarrow$", "✓": r"$\surd$",
     "²": "$^2$", "³": "$^3$", "–": "--", "—": "---", "…": r"\dots{}", "\n": " ",
 }  # fmt: skip
 

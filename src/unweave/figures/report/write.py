@@ -31,7 +31,6 @@ def write_report(
     papers: Sequence[str] = tuple(PAPERS),
     *,
     formats: Sequence[str] = ("pdf", "png"),
-    planned: int | None = None,
     command: str | None = None,
 ) -> Path:
     """Make all figures and tables of the papers that a study's results allow, and a page that shows them.
@@ -46,8 +45,6 @@ def write_report(
         names from ``PAPERS``, in the page's order.
     formats
         of figures: pdf, png, svg. The page holds a PNG in any case.
-    planned
-        how many runs the study is to have, if known.
     command
         what a reader types to make the report again; without it, the call of this function.
 
@@ -67,18 +64,13 @@ def write_report(
     for chapter in chapters:
         for drawn in chapter.drawn:
             files |= drawn.files
-    text = page(
-        results,
-        scores,
-        chapters,
-        planned,
-        command or f"write_report(results, {str(out)!r}, {tuple(papers)!r})",
-    )
+    told = command or f"write_report(results, {str(out)!r}, {tuple(papers)!r})"
+    text = page(results, scores, chapters, told)
     target = folder / PAGE
     stale = _linked_files(target) - set(files)
     for name, data in files.items():
         _write(folder / name, data)
-    _write(target, text.encode())
+    _write(target, text.encode(errors="replace"))
     for name in stale:
         (folder / name).unlink(missing_ok=True)
     if errors:
@@ -123,7 +115,7 @@ def _draw_all(
 
 
 def _failure_files(results: Results) -> dict[str, bytes]:
-    return {FAILURES: csv_text(failure_table(results)).encode()} if results.failures else {}
+    return {FAILURES: csv_text(failure_table(results)).encode(errors="replace")} if results.failures else {}
 
 
 def _linked_files(page: Path) -> set[str]:
