@@ -1,4 +1,4 @@
-# make demo    see what there is, in a minute        make test    run the tests
+# make demo    a small study, in five minutes        make test    run the tests
 # make lint    style, types, rooms                   make bench   measure speed
 # make test-slow   claims of the papers at small scale (about an hour)
 PYTHON ?= python3
@@ -22,7 +22,7 @@ demo: $(INSTALLED)
 	$(BIN)/unweave demo -o demo
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not slow"
 
 # Claims of the papers at small scale, and full-size reference cases: about an hour.
 test-slow: $(INSTALLED)
@@ -43,6 +43,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/networks.py
 	$(BIN)/python benchmarks/metrics.py
+	$(BIN)/python benchmarks/study.py
 
 # The exact versions that the lock file holds the project to, from what is installed now.
 lock:

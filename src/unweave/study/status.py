@@ -13,7 +13,7 @@ from typing import Any
 
 from unweave.study.place import Place
 
-_STALE_SECONDS = 60.0
+_STALE_SECONDS = 3600.0  # a worker on another machine that says nothing for so long: one metric may take minutes
 
 
 @dataclass(frozen=True)
