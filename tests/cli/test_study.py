@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from unweave.cli import main
-from unweave.study.collect import collect
+from unweave.study.collecting import collect
 from unweave.study.source import dump, parse
 from unweave.study.spec import known_studies
 from unweave.study.store import open_study
@@ -72,8 +72,8 @@ def done(reference, tmp_path):
 
 def finish(file, root, **overrides):
     """Do a study in this process, undisturbed."""
-    from unweave.study.run import prepare
-    from unweave.study.run import run as run_study
+    from unweave.study.running import prepare
+    from unweave.study.running import run as run_study
     from unweave.study.spec import load_study
 
     class Here:

@@ -18,7 +18,7 @@ import torch
 
 from unweave.study import worker
 from unweave.study.executors import Local
-from unweave.study.run import run
+from unweave.study.running import run
 from unweave.study.store import StudyFolder, open_study
 from unweave.study.work import perform
 

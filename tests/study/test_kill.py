@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from unweave.files import is_leftover
-from unweave.study.collect import collect
+from unweave.study.collecting import collect
 from unweave.study.worker import work
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")

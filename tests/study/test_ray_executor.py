@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from unweave.errors import ArgumentError, UnweaveError
-from unweave.study.collect import collect
+from unweave.study.collecting import collect
 from unweave.study.ray_executor import RayCluster
 from unweave.study.ray_storage import Storage, StorageError, arrive, perform_away
-from unweave.study.run import run
+from unweave.study.running import run
 from unweave.study.status import living_workers
 from unweave.study.work import ATTEMPTS
 from unweave.study.worker import work

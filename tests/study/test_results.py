@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from unweave.errors import ArgumentError, DataError
-from unweave.study.collect import collect
+from unweave.study.collecting import collect
 from unweave.study.results import COLUMNS, NotInStudyError, as_table, load, query, select, wide
 
 

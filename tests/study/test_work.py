@@ -5,7 +5,7 @@ import pytest
 
 from unweave.study import measuring
 from unweave.study import work as working
-from unweave.study.collect import collect
+from unweave.study.collecting import collect
 from unweave.study.store import open_study
 from unweave.study.work import ATTEMPTS, perform
 from unweave.study.worker import work

@@ -171,7 +171,7 @@ def status(
 @app.command()
 def report(study: StudyName, root: Root = ROOT) -> None:
     """Write the report of what is there: one HTML file, figures as PDF and PNG, tables as CSV and LaTeX."""
-    from unweave.study.collect import collect
+    from unweave.study.collecting import collect
     from unweave.study.store import open_study
 
     folder = open_study(root, _name(study))
@@ -191,7 +191,7 @@ def results(
 ) -> None:
     """Show the results, or ask them with SQL. The whole table is in STUDY/results.parquet."""
     from unweave.files import replacing
-    from unweave.study.collect import collect
+    from unweave.study.collecting import collect
     from unweave.study.results import query
     from unweave.study.store import open_study
 
@@ -261,10 +261,13 @@ class _Machines:
 def _run(
     checked: Any, source: Any, root: Path, machines: _Machines, report: bool, retry: bool = False
 ) -> None:
-    machines.check()
-    from unweave.study.run import check_finished, prepare
-    from unweave.study.run import run as run_study
+    from unweave.figures.papers import find_paper
+    from unweave.study.running import check_finished, prepare
+    from unweave.study.running import run as run_study
 
+    machines.check()
+    for name in checked.reports:
+        find_paper(name)
     folder = prepare(checked, source, root)
     if retry:
         print(f"{folder.forgive()} failed runs are tried again")

@@ -9,11 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unweave.study.collect import collect
+    from unweave.study.collecting import collect
     from unweave.study.executors import Executor, Local
     from unweave.study.job import Job, plan
     from unweave.study.results import NotInStudyError, Results, load, query, select, wide
-    from unweave.study.run import prepare, run
+    from unweave.study.running import prepare, run
     from unweave.study.spec import Study, load_study
     from unweave.study.store import StudyFolder, open_study
 
@@ -39,11 +39,11 @@ __all__ = [
 
 # Looked up when first used: to watch a study takes neither torch nor pandas.
 _PLACES = {
-    "collect": ("collect",),
+    "collecting": ("collect",),
     "executors": ("Executor", "Local"),
     "job": ("Job", "plan"),
     "results": ("NotInStudyError", "Results", "load", "query", "select", "wide"),
-    "run": ("prepare", "run"),
+    "running": ("prepare", "run"),
     "spec": ("Study", "load_study"),
     "store": ("StudyFolder", "open_study"),
 }

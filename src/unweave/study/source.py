@@ -48,7 +48,10 @@ for _side in (_Loader, _Dumper):
 
 
 def read(path: Path) -> Source:
-    """Read a file. With ``include: other.yaml`` it starts from that file: mappings are merged, the rest replaced."""
+    """Read a file. With ``include: other.yaml`` it starts from that file: mappings are merged, the rest replaced.
+
+    The other's name is not taken over.
+    """
     return _read(path, ())
 
 
@@ -70,7 +73,9 @@ def _read(path: Path, includers: tuple[Path, ...]) -> Source:
     base = path.parent / included
     if not base.exists():
         raise DataError(f"{own.place((INCLUDE,))}: include: there is no file {base}")
-    return merge(_read(base, (*includers, path.resolve())), own)
+    start = _read(base, (*includers, path.resolve()))
+    start.values.pop("name", None)  # another study, and another folder for it
+    return merge(start, own)
 
 
 def parse(text: str, name: str) -> Source:

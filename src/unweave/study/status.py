@@ -13,7 +13,9 @@ from typing import Any
 
 from unweave.study.place import Place
 
-_STALE_SECONDS = 3600.0  # a worker on another machine that says nothing for so long: one metric may take minutes
+_STALE_SECONDS = (
+    3600.0  # a worker on another machine that says nothing for so long: one metric may take minutes
+)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from filelock import FileLock
 
 from unweave.errors import ArgumentError, DataError, MissingDataError, UnweaveError
 from unweave.progress import progress
-from unweave.study.collect import collect
+from unweave.study.collecting import collect
 from unweave.study.executors import Executor
 from unweave.study.job import Job, missing_methods, plan
 from unweave.study.place import SPEC

@@ -7,7 +7,7 @@ import pytest
 
 from unweave.metrics.udr import udr
 from unweave.study import collect as collecting
-from unweave.study.collect import collect
+from unweave.study.collecting import collect
 from unweave.study.measuring import read_codes
 from unweave.study.results import COLUMNS, load
 from unweave.study.store import StudyFolder
