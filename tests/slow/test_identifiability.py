@@ -1,8 +1,8 @@
 """What nonlinear ICA promises, on simulated sources: labels identify them, and enough different labels do it better.
 
 Three sources, whose means and variances depend on one of 40 segments, seen through two layers. Codes are a function of
-x alone (the encoder ignores u), so that no label of a point leaks into its code. Short runs with small networks: what must
-show is the direction, in the mean over two seeds.
+x alone (the encoder ignores u), so that no label of a point leaks into its code. Short runs with small networks: what
+must show is the direction, in the mean over two seeds.
 """
 
 import json

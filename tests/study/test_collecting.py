@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from unweave.metrics.udr import udr
-from unweave.study import collect as collecting
+from unweave.study import collecting
 from unweave.study.collecting import collect
 from unweave.study.measuring import read_codes
 from unweave.study.results import COLUMNS, load
@@ -133,3 +133,15 @@ def test_both_representations_and_labels(opened, tiny):
     }
     assert set(found) == {(m, r) for m in ("mig", "mig_five") for r in ("mean", "sampled")}
     assert len(set(found.values())) == 4
+
+
+def test_parts_that_are_not_defined_are_left_out(finished, tmp_path):
+    root = shutil.copytree(finished.root, tmp_path / "copy")
+    copied = StudyFolder(root, finished.name, finished.study, finished.jobs)
+    path = copied.run(copied.jobs[0].identity) / copied.done_file
+    told = json.loads(path.read_text())
+    told["rows"] += [["mig.part", "mean", float("nan"), "dlib", 0.0], ["mig.other", "mean", 0.5, "dlib", 0.0]]
+    path.write_text(json.dumps(told))
+    table = collect(copied).table
+    assert "mig.part" not in set(table["metric"])
+    assert "mig.other" in set(table["metric"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -32,6 +33,7 @@ def collect(folder: StudyFolder) -> Results:
                 **dict(zip(("metric", "representation", "value", "protocol", "seconds"), row, strict=True)),
             }
             for row in told["rows"]
+            if not ("." in row[0] and math.isnan(row[2]))  # a part that the settings leave undefined
         ]
     rows += _agreements(folder, done)
     table = as_table(rows)
