@@ -286,7 +286,8 @@ def _run(
 def _report(found: Any, folder: Any) -> None:
     from unweave.figures.report import write_report
 
-    print(write_report(found, folder.folder / "report", folder.study.reports))
+    command = f"unweave study report {folder.name} -o {folder.root}"
+    print(write_report(found, folder.folder / "report", folder.study.reports, command=command))
 
 
 def _cell(value: Any) -> str:
