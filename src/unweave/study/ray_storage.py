@@ -32,7 +32,7 @@ _OBJECT_STORES = ("s3", "gcs", "abfs")  # there an object appears when the last 
 
 @dataclass(frozen=True)
 class Storage:
-    """Files by name below a URI: file:///…, s3://…, gs://…, whatever pyarrow knows."""
+    """Files by name below a URI: s3://…, gs://…, file:…, whatever pyarrow knows."""
 
     uri: str
 
@@ -41,7 +41,7 @@ class Storage:
         try:
             system, path = FileSystem.from_uri(self.uri)
         except (OSError, ValueError) as error:
-            told = f"needs a URI such as s3://bucket/folder or file:///folder ({error})"
+            told = f"needs a URI such as s3://bucket/folder ({error})"
             raise ArgumentError("storage", self.uri, told) from error
         return system, path.rstrip("/")
 
