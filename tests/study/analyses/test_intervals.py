@@ -104,4 +104,4 @@ def test_a_table_without_values_gives_no_groups() -> None:
 @pytest.mark.parametrize("wrong", [{"statistic": "mode"}, {"level": 1.0}, {"draws": 0}])
 def test_wrong_arguments_are_named(wrong: dict[str, object]) -> None:
     with pytest.raises(ArgumentError, match=next(iter(wrong))):
-        bootstrap_interval(np.arange(3.0), **wrong)  # type: ignore[arg-type]
+        bootstrap_interval(np.arange(3.0), **wrong)

@@ -136,7 +136,7 @@ def test_a_study_that_cannot_be_ranked_says_so() -> None:
     with pytest.raises(NotInStudyError, match="two methods"):
         ranking(scores({("a", 1.0): np.ones(3)}))
     with pytest.raises(ArgumentError, match="strengths"):
-        ranking(scores({("a", 1.0): np.ones(3)}), strengths="worst")  # type: ignore[arg-type]
+        ranking(scores({("a", 1.0): np.ones(3)}), strengths="worst")
 
 
 def test_many_mann_whitney_tests_are_those_of_scipy_one_by_one() -> None:
