@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -97,8 +97,11 @@ def _train_shortly(job: Job, shape: tuple[int, int, int]) -> tuple[float, float]
     """Images per second of training like a job, in this process on one thread; and the bytes of its weights."""
     import torch
 
-    own = ("latent_size", "architecture", "reconstruction", "correlation", "capacity", "extra_terms")
+    own = ("latent_size", "architecture", "reconstruction", "correlation", "capacity", "extra_terms", "prior")
     settings = {name: job.training[name] for name in own}
+    labels = job.training["labels"]
+    if isinstance(labels, Mapping) and labels.get("labelled") is not None:
+        settings["labels"] = {"labelled": 0.5}  # both kinds of rows, whatever the share
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

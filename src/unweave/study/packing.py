@@ -82,7 +82,10 @@ def _measure() -> dict[str, float]:
 def training_rate(
     method: str, image_shape: tuple[int, ...], seconds: float = SECONDS, **settings: object
 ) -> tuple[float, int]:
-    """Images per second of training a method on random images, in this process; and the bytes of its weights."""
+    """Images per second of training a method on random images, in this process; and the bytes of its weights.
+
+    The images have four factors of four values, for methods that learn from labels or pairs.
+    """
     import numpy as np
     import torch
 
@@ -95,7 +98,7 @@ def training_rate(
     from unweave.training.session import Session
 
     images = np.random.default_rng(0).integers(0, 256, (256, *image_shape), np.uint8)
-    data = from_arrays(images)
+    data = from_arrays(images, np.indices((4, 4, 4, 4)).reshape(4, -1).T)
     model = create(method, data, **settings)  # type: ignore[arg-type]
     model.initialise(0)
     keep_freed_memory()
