@@ -38,7 +38,7 @@ _SHOWN = 12  # attributes in the paper's table 2
 def trade_off(results: Results) -> Figure:
     """Scores against the reconstruction error: a line per method, a point per strength, which it is labelled with."""
     sizes = values_per_image(results)
-    found = kumar.trade_off(results.table, values_per_image=sizes)
+    found = results.analysed(kumar.trade_off, values_per_image=sizes)
     scores = [score for score in kumar.SCORES if score in found]
     data = [name for name in results.table["data"].unique() if name in set(found["data"])]
     looks = look(found["method"])
@@ -65,7 +65,7 @@ def trade_off(results: Results) -> Figure:
 def score_table(results: Results) -> pd.DataFrame:
     """Scores and reconstruction error of each method and strength."""
     sizes = values_per_image(results)
-    found = _in_order(kumar.trade_off(results.table, values_per_image=sizes), results)
+    found = _in_order(results.analysed(kumar.trade_off, values_per_image=sizes), results)
     rows = pd.DataFrame({"Data set": found["data"].map(data_name), "Method": _settings(found)})
     for score in (name for name in reversed(kumar.SCORES) if name in found):
         rows[metric_name(score)] = spelled_column(found, score, f"{score}_low", f"{score}_high")

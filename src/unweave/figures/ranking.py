@@ -28,7 +28,7 @@ _CELL, _COLUMNS = 0.24, 4  # inches; panels per line
 
 def best_probabilities(results: Results, strengths: Strengths = "best") -> Figure:
     """A panel per data set, a row per metric: the rank of each method, on a colour that says how sure the first is."""
-    found = ranking(results.table, strengths=strengths)
+    found = results.analysed(ranking, strengths=strengths)
     methods = sorted(found["method"].unique(), key=order)
     metrics, data = (found[column].unique().tolist() for column in ("metric", "data"))
     columns = min(_COLUMNS, len(data))
@@ -61,7 +61,7 @@ def best_probabilities(results: Results, strengths: Strengths = "best") -> Figur
 
 def ranking_table(results: Results) -> pd.DataFrame:
     """A row per data set and method, a column per metric: median, interval, letters."""
-    found = ranking(results.table)
+    found = results.analysed(ranking, strengths="best")
     metrics, data = (found[column].unique().tolist() for column in ("metric", "data"))
     found = found.assign(cell=spelled_column(found, "value") + " " + found["letters"])
     cells = found.pivot(index=["data", "method"], columns="metric", values="cell")[metrics].fillna("")
@@ -73,7 +73,7 @@ def ranking_table(results: Results) -> pd.DataFrame:
 
 def rank_table(results: Results) -> pd.DataFrame:
     """All of the ranking: a row per data set, metric and method, best first."""
-    found = ranking(results.table)
+    found = results.analysed(ranking, strengths="best")
     return pd.DataFrame(
         {
             "Data set": found["data"].map(data_name),

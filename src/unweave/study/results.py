@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -29,6 +30,7 @@ COLUMNS: dict[str, str] = {
     "value": "float64",
     "seconds": "float64",
 }
+T = TypeVar("T")
 RUN_COLUMNS = list(COLUMNS)[: list(COLUMNS).index("metric")]
 TABLE, SPEC = "results.parquet", "study.yaml"
 
@@ -51,6 +53,15 @@ class Results:
     runs: Path | None = None
     spec: dict[str, Any] = field(default_factory=dict)
     failures: list[dict[str, Any]] = field(default_factory=list)
+    _known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def analysed(self, analysis: Callable[..., T], **arguments: Any) -> T:
+        """``analysis(table, **arguments)``, computed once for all that show it: what it returns must not be changed."""
+        key = (analysis, tuple(sorted((name, repr(value)) for name, value in arguments.items())))
+        if key not in self._known:
+            self._known[key] = analysis(self.table, **arguments)
+        found: T = self._known[key]
+        return found
 
 
 def load(path: Path | str) -> pd.DataFrame:

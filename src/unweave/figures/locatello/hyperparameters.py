@@ -16,7 +16,7 @@ from unweave.study.analyses.settings import DISENTANGLEMENT_METRICS
 
 
 def _distributions(results: Results) -> Figure:
-    spread, medians = analysis.distributions(results.table), analysis.against_strength(results.table)
+    spread, medians = analysis.distributions(results.table), results.analysed(analysis.against_strength)
     data = [name for name in results.table["data"].unique() if name in set(spread["data"])]
     metrics = [name for name in DISENTANGLEMENT_METRICS if name in set(spread["metric"])]
     methods = sorted(spread["method"].unique(), key=order)
@@ -50,7 +50,7 @@ def _distributions(results: Results) -> Figure:
 
 
 def _against_strength(results: Results) -> Figure:
-    medians = analysis.against_strength(results.table)
+    medians = results.analysed(analysis.against_strength)
     data = [name for name in results.table["data"].unique() if name in set(medians["data"])]
     metrics = [name for name in DISENTANGLEMENT_METRICS if name in set(medians["metric"])]
     methods = medians["method"].unique().tolist()
