@@ -132,18 +132,8 @@ def test_dci_gbt_first_1000_points(arrays, name):
     compare_dci(arrays, name, "dci_gbt_n1000", 1000, "gbt", matrix=1e-3)
 
 
-def quick(name):
-    return CASES[name][1]["metrics"]["dci_l1svm"]["cpu_seconds"] < 2
-
-
-@pytest.mark.parametrize("name", [name for name in having("dci_l1svm") if quick(name)])
+@pytest.mark.parametrize("name", having("dci_l1svm"))
 def test_dci_l1_svm(arrays, name):
-    compare_dci(arrays, name, "dci_l1svm", None, "l1_svm")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in having("dci_l1svm") if not quick(name)])
-def test_dci_l1_svm_that_takes_long(arrays, name):
     compare_dci(arrays, name, "dci_l1svm", None, "l1_svm")
 
 

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
-from sklearn.svm import LinearSVC
 
 from unweave.errors import ArgumentError
 from unweave.metrics.boosting import DEPTH, LEARNING_RATE, ROUNDS, boost_factors
+from unweave.metrics.l1_machines import l1_machines
 from unweave.metrics.score import Sample
 
 Array = npt.NDArray[np.float64]
@@ -119,37 +119,42 @@ def lightgbm(train: Sample, test: Sample, seed: int) -> Fit:
 
 
 def l1_svm(train: Sample, test: Sample, seed: int) -> Fit:
-    """Linear support vector machines with an l1 penalty, one class against the rest; at most 1000 iterations."""
-    iterations = 1000
-    converged: list[bool] = []
+    """Linear support vector machines with an l1 penalty, one class against the rest; at most 1000 rounds.
+
+    They are those of scikit-learn's LinearSVC(penalty="l1", dual=False, C=1, tol=1e-4, random_state=seed).
+    """
+    machines: list[_L1Machines] = []
 
     def create() -> Model:
-        model: Model = LinearSVC(
-            penalty="l1",
-            loss="squared_hinge",
-            dual=False,
-            tol=1e-4,
-            C=1.0,
-            multi_class="ovr",
-            fit_intercept=True,
-            intercept_scaling=1,
-            class_weight=None,
-            verbose=0,
-            random_state=seed,
-            max_iter=iterations,
-        )
-        return model
+        machines.append(_L1Machines(seed))
+        return machines[-1]
 
-    def weights(model: Any) -> Array:
-        converged.append(bool(model.n_iter_ < iterations))
-        mean: Array = np.abs(model.coef_).mean(axis=0)
-        return mean
-
-    fit = _classify(train, test, create, weights)
+    fit = _classify(train, test, create, lambda model: np.abs(model.weights[:, :-1]).mean(axis=0))
     several = [len(np.unique(column)) > 1 for column in train.factors.T]
-    every = np.ones(len(several), dtype=bool)
-    every[several] = converged
-    return Fit(fit.importances, fit.train_scores, fit.test_scores, every)
+    converged = np.ones(len(several), dtype=bool)
+    converged[several] = [machine.rounds < _L1Machines.most_rounds for machine in machines]
+    return Fit(fit.importances, fit.train_scores, fit.test_scores, converged)
+
+
+class _L1Machines:
+    """The machines of all classes of one factor."""
+
+    most_rounds = 1000
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def fit(self, codes: Array, target: Labels) -> None:
+        self.values, labels = np.unique(target, return_inverse=True)
+        self.weights, self.rounds = l1_machines(
+            codes, labels, len(self.values), self.seed, rounds=self.most_rounds
+        )
+
+    def predict(self, codes: Array) -> Labels:
+        scores = codes @ self.weights[:, :-1].T + self.weights[:, -1]
+        best = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        found: Labels = self.values[best]
+        return found
 
 
 def lasso(train: Sample, test: Sample, seed: int) -> Fit:
