@@ -148,6 +148,21 @@ def test_plan_does_nothing(run, study, tmp_path):
             "--set evaluation.metrics: parameter of mig = 'bins': did you mean 'num_bins'?",
         ),
         (
+            ["run", "STUDY", "--set", "evaluation.metrics=[{metric: dci, learner: abacus}]"],
+            1,
+            "dci: learner = 'abacus'",
+        ),
+        (
+            ["run", "STUDY", "--set", "evaluation.metrics=[{metric: beta_vae, batch_size: 0}]"],
+            1,
+            "beta_vae: batch_size = 0",
+        ),
+        (
+            ["run", "STUDY", "--set", "evaluation.metrics=[attribute_classification]"],
+            1,
+            "metrics = 'attribute_classification': none of them applies",
+        ),
+        (
             ["run", "STUDY", "--set", "training.architecture=convv"],
             1,
             "architecture = 'convv': did you mean 'conv'",

@@ -29,6 +29,8 @@ RUNS = "runs: {data: dsprites, method: beta_vae, seed: 0}\n"
             ["line 3", "metrics.0.as = 'My MIG'", "pattern"],
         ),
         ("evaluation: {num_train: 1}", ["line 3", "evaluation.num_train = 1", "greater than or equal to 2"]),
+        ("training: {steps: true}", ["line 3", "training.steps = True", "true and false"]),
+        ("evaluation: {seed: yes}", ["line 3", "evaluation.seed = True", "true and false"]),
         ("reports: locatello", ["line 3", "reports = 'locatello'", "list"]),
     ],
 )

@@ -241,6 +241,10 @@ class _Machines:
         for name, value in unused.items():
             if value is not None:
                 raise ArgumentError(name, value, f"is not for the executor {self.executor!r}")
+        if self.executor == "local":
+            from unweave.study.executors import Local
+
+            Local(device=self.device)  # checks it
 
     def start(self, root: Path) -> Any:
         """The executor."""
@@ -278,9 +282,11 @@ def _run(
     minutes = (time.monotonic() - started) / 60
     finished = found.table["run"].nunique()
     print(f"{finished:,} of {len(folder.jobs):,} runs are done ({minutes:.1f} min): {folder.folder}")
-    if report and finished:
-        _report(found, folder)
-    check_finished(found)
+    try:
+        if report and finished:
+            _report(found, folder)
+    finally:
+        check_finished(found)
 
 
 def _report(found: Any, folder: Any) -> None:

@@ -38,12 +38,14 @@ class Local:
     threads: int = 1
     device: str = "auto"
 
-    def run(self, folder: StudyFolder, watch: Watch) -> None:
-        """Keep the workers alive until all is done. A run that takes its worker down is the worker's to give up."""
+    def __post_init__(self) -> None:
         if self.device not in ("auto", "cpu"):
             create_fabric(
                 self.device, 1, "32-true", "auto"
             )  # one that is not there is told now, not by every run
+
+    def run(self, folder: StudyFolder, watch: Watch) -> None:
+        """Keep the workers alive until all is done. A run that takes its worker down is the worker's to give up."""
         folder.workers.mkdir(parents=True, exist_ok=True)
         workers: list[subprocess.Popen[bytes]] = []
         stillborn = puzzled = 0

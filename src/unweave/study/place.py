@@ -48,9 +48,13 @@ class Place:
         """A run's directory."""
         return self.runs / job
 
-    def failure(self, job: str) -> Path:
-        """Why a run failed."""
-        return self.root / "state" / f"{job}.failed.json"
+    def failures_of(self, done_file: str) -> str:
+        """How the files end that say why a run failed, in a study whose finished runs have ``done_file``."""
+        return f".{done_file.removesuffix('.json')}.failed.json"
+
+    def failure_file(self, job: str, done_file: str) -> Path:
+        """Why a run failed: to be trained, or to be measured as the studies with this ``done_file`` ask for."""
+        return self.root / "state" / (job + self.failures_of(done_file))
 
     def attempts(self, job: str) -> Path:
         """How often a run was begun since it last got on."""

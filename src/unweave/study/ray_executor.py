@@ -149,7 +149,7 @@ class _Tasks:
         elif self.storage is not None:
             arrive(self.folder, job, self.storage)
             if answer.outcome == "failed":
-                write_text(self.folder.failure(job.identity), answer.why)
+                write_text(self.folder.failure(job), answer.why)
 
     def _lost(self, job: Job, error: Exception) -> None:
         """A run's process or node is gone: again. If it is the run's fault, its count of attempts ends this."""

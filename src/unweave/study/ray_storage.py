@@ -116,7 +116,7 @@ def perform_away(
                 away.attempts(job.identity).unlink(missing_ok=True)
         finally:  # after an interruption, too: there is a checkpoint
             copy.send()
-        failure = away.failure(job.identity)
+        failure = away.failure(job)
         return outcome, failure.read_text() if failure.exists() else ""
 
 

@@ -19,6 +19,7 @@ from unweave.study.source import Source
 from unweave.study.spec import Study
 from unweave.study.status import watch_workers
 from unweave.study.store import StudyFolder
+from unweave.study.units import applicable, check_values
 from unweave.study.work import put_together
 from unweave.training.interrupts import Interrupts
 
@@ -29,13 +30,16 @@ def prepare(study: Study, source: Source | None, root: Path) -> StudyFolder:
     """The folder of a study, checked before anything runs: its methods are there, and so is its data."""
     jobs = plan(study, source)
     folder = StudyFolder(root, study.name, study, jobs, source)
-    assert folder.units is not None  # checks the metrics
+    check_values(folder.units, source)
     missing = missing_methods(list(jobs))
     if missing:
         raise ArgumentError("method", ", ".join(missing), "this version of unweave does not have it")
     for job in _kinds(folder.pending()):
         try:
-            put_together(job)
+            data = put_together(job)[1]
+            if not any(applicable(unit, data) for unit in folder.units):
+                asked = ", ".join(unit.label for unit in folder.units)
+                raise ArgumentError("metrics", asked, "none of them applies to this data")
         except MissingDataError as error:
             raise MissingDataError(f"{error}\nOr leave it out: --set data=[…]") from error
         except ArgumentError as error:

@@ -14,6 +14,12 @@ from unweave.study.source import Source, dump, override, read
 _STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
+def _not_bool(value: Any) -> Any:
+    if isinstance(value, bool):  # YAML reads yes and on as true, which would count as 1
+        raise ValueError("true and false are not values for it")
+    return value
+
+
 class Training(BaseModel):
     """How runs are trained, unless the grid says otherwise: the arguments of ``methods.create`` and ``train``."""
 
@@ -32,6 +38,8 @@ class Training(BaseModel):
     image_size: int | None = Field(default=None, gt=0)
     labels: str | list[str] | dict[str, Any] | None = None
     prior: str | dict[str, Any] | None = None
+
+    _no_bool = field_validator("*", mode="before")(_not_bool)
 
 
 class MetricEntry(BaseModel):
@@ -67,6 +75,8 @@ class Evaluation(BaseModel):
     seed: int = Field(default=0, ge=0)
     params: dict[str, dict[str, Any]] = {}
     keep_codes: bool = False
+
+    _no_bool = field_validator("num_train", "num_test", "seed", mode="before")(_not_bool)
 
     @field_validator("metrics", "representations", "labels", mode="before")
     @classmethod

@@ -35,7 +35,8 @@ def status(place: Place) -> Status:
     plan = place.planned()
     workers = living_workers(place)
     running = {worker["run"] for worker in workers}
-    failed = {path.name.partition(".")[0] for path in (place.root / "state").glob("*.failed.json")}
+    ending = place.failures_of(plan["done"])
+    failed = {path.name.removesuffix(ending) for path in (place.root / "state").glob(f"*{ending}")}
     groups: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     failures = []
     runs, done_file = str(place.runs), plan["done"]
@@ -44,7 +45,7 @@ def status(place: Place) -> Status:
             state = "done"
         elif job in failed:
             state = "failed"
-            failures.append(json.loads(place.failure(job).read_text()))
+            failures.append(json.loads(place.failure_file(job, plan["done"]).read_text()))
         else:
             state = "running" if job in running else "waiting"
         groups[data, method][state] += 1

@@ -41,9 +41,13 @@ class StudyFolder(Place):
         """Whether a run has everything that the study asks for."""
         return (self.run(job.identity) / self.done_file).exists()
 
+    def failure(self, job: Job) -> Path:
+        """Why a run failed. What a study with other metrics could not measure is not this one's."""
+        return self.failure_file(job.identity, self.done_file)
+
     def has_failed(self, job: Job) -> bool:
-        """Whether a run failed and was not asked for again. What another study could not measure is not its fault."""
-        return self.failure(job.identity).exists() and not self.is_done(job)
+        """Whether a run failed and was not asked for again."""
+        return self.failure(job).exists() and not self.is_done(job)
 
     def pending(self) -> list[Job]:
         """The runs that are neither done nor failed."""
@@ -58,14 +62,14 @@ class StudyFolder(Place):
     def fail(self, job: Job, error: str, trace: str) -> None:
         """Record that a run failed."""
         told = {"run": job.identity, "error": error, "trace": trace, "time": time.time(), **job.as_dict()}
-        write_text(self.failure(job.identity), json.dumps(told, indent=1))
+        write_text(self.failure(job), json.dumps(told, indent=1))
 
     def forgive(self) -> int:
         """Forget the failures of the study's runs, so that they are tried again; how many there were."""
         failed = [job for job in self.jobs if self.has_failed(job)]
         for job in failed:
             self.attempts(job.identity).unlink(missing_ok=True)
-            self.failure(job.identity).unlink(missing_ok=True)
+            self.failure(job).unlink(missing_ok=True)
         return len(failed)
 
     def failures(self) -> list[dict[str, Any]]:
@@ -73,7 +77,7 @@ class StudyFolder(Place):
         found = []
         for job in self.jobs:
             if self.has_failed(job):
-                told = json.loads(self.failure(job.identity).read_text())
+                told = json.loads(self.failure(job).read_text())
                 found.append({**told, "strength": job.strength, "strength_name": job.strength_name})
         return found
 

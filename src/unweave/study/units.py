@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from unweave.data import Dataset
 from unweave.errors import ArgumentError, DataError
 from unweave.methods.vae import LabelMode
-from unweave.metrics import METRICS, Score
+from unweave.metrics import METRICS, Score, score
 from unweave.metrics.evaluate import PAPER, SAMPLED, UNSUPERVISED, applies, check_settings
 from unweave.study.source import Source
 from unweave.study.spec import Evaluation, MetricEntry
@@ -22,6 +24,8 @@ LABEL_MODES: tuple[LabelMode, ...] = ("given", "predicted", "unknown")
 # These are of the posterior or draw from it themselves: there is one value, not one per representation.
 OF_THE_POSTERIOR = (SAMPLED, UNSUPERVISED, "monte_carlo_total_correlation", "windin")
 _PARAMS = "evaluation.params"
+_TRIAL = 40  # points
+_OF_MANY_POINTS = ("sizes", "num_train", "num_eval", "num_variance_estimate")
 _OF_SAMPLED_CODES = ("reconstruction", "kl", "elbo")
 
 
@@ -96,6 +100,25 @@ def _units(evaluation: Evaluation) -> list[Unit]:
             unit.metric, {k: v for k, v in unit.params.items() if (unit.metric, k) != (UDR, "num_images")}
         )
     return list(found.values())
+
+
+def check_values(found: Sequence[Unit], source: Source | None = None) -> None:
+    """Try the metrics that were given parameters on a few points, so that a bad value is told before any run."""
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 2, (2, _TRIAL, 2))
+    codes = factors + rng.normal(size=factors.shape)
+    for unit in found:
+        if (
+            unit.params
+            and unit.metric in METRICS
+            and METRICS[unit.metric].kind not in ("models", "posterior")
+        ):
+            params = {name: value for name, value in unit.params.items() if name not in _OF_MANY_POINTS}
+            try:
+                score(unit.metric, codes[0], factors[0], (codes[1], factors[1]), **params)
+            except ArgumentError as error:
+                place = (source or Source({})).place(("evaluation",))
+                raise DataError(f"{place}: {unit.label}: {error}") from error
 
 
 def applicable(unit: Unit, data: Dataset) -> bool:
