@@ -188,6 +188,13 @@ def main() -> None:
         "factor_vae": {"method": "factor_vae"},
     }
     compare("What the terms cost", {label: (OURS, options) for label, options in methods.items()}, 1, 1)
+    given = ("beta_vae", "full_vae", "ivae", "idvae")
+    compare(
+        "What labels cost (the goal: 0.80x)",
+        {name: (OURS, {"method": name, "latent_size": 5}) for name in given},
+        1,
+        1,
+    )
     loop_share()
 
 
