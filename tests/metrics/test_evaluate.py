@@ -180,3 +180,26 @@ def test_each_score_is_told_as_soon_as_it_is_there(data):
         perfect, data, ["mig", "modularity"], num_train=100, on_score=lambda *s: told.append(s)
     )
     assert told == list(scores.items())
+
+
+def test_continuous_factors_have_the_metrics_that_take_numbers():
+    def waves(factors):
+        images = np.zeros((len(factors), 8, 8, 1), np.float32)
+        images[:, 0, 0, 0], images[:, 0, 1, 0] = factors[:, 0] / 5, (factors[:, 1] + 1) / 2
+        return images
+
+    data = uw.data.from_function(["frequency", "phase"], [(0.0, 5.0), (-1.0, 1.0)], waves, name="waves")
+
+    def seen(images):
+        return images[:, 0, :2, 0].astype(np.float64)
+
+    scores = uw.evaluate(seen, data, "all", num_train=300, num_test=200)
+    assert {"mcc", "linear_r2"} < set(scores)
+    assert scores["mcc"].value == pytest.approx(1, abs=1e-6)
+    assert scores["linear_r2"].value == pytest.approx(1, abs=1e-6)
+    assert "mig" not in scores
+    mixed = uw.evaluate(lambda images: seen(images) @ np.array([[1, 1], [-1, 1]]), data, ["mcc", "linear_r2"])
+    assert mixed["mcc"].value < 0.95
+    assert mixed["linear_r2"].value == pytest.approx(1, abs=1e-6)
+    with pytest.raises(ArgumentError, match="needs discrete factors"):
+        uw.evaluate(seen, data, ["mig"])

@@ -130,6 +130,8 @@ def applies(name: str, data: Dataset, is_vae: bool) -> bool:
         return has_factors and set(data.space.sizes) == {2}
     if name in (UNSUPERVISED, SAMPLED) or METRICS[name].kind == "posterior":
         return is_vae
+    if METRICS[name].continuous:
+        return bool(data.space)
     return has_factors or not _needs_factors(name)
 
 
@@ -204,10 +206,12 @@ class _Evaluation:
             n = self.sizes[part]
             which = data.sample_rows(n, rng) if data.finite else data.sample_factors(n, rng)
             posterior = self.table.posterior(which, rng)
-            labelled = data.finite and data.space and data.space.discrete
-            factors = data.factors(which) if labelled else np.zeros((n, 1), int)
+            factors: Any = np.zeros((n, 1), int)
+            if data.space:
+                factors = data.factors(which) if data.finite else which
             codes = draw_codes(posterior, self.table, rng) if self.sampled else posterior[:, 0]
-            self._drawn[part] = (check_sample(codes, factors, part), posterior)
+            continuous = bool(data.space) and not data.space.discrete
+            self._drawn[part] = (check_sample(codes, factors, part, continuous=continuous), posterior)
         return self._drawn[part]
 
     def _sampled(self) -> Sample:
