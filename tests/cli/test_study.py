@@ -6,8 +6,10 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -216,6 +218,29 @@ def test_results(run, study, reference, tmp_path):
     expected = table(reference)
     assert [float(row["value"]) for row in rows] == expected["value"].tolist()
     assert {row["run"] for row in rows} == set(expected["run"])
+
+
+@pytest.mark.parametrize(
+    ("sql", "warned"),
+    [
+        ("select method, median(value) from results group by method", True),
+        ("select method, representation, median(value) from results group by all", False),
+        ("select median(value) from results where Representation not like '%_u_given'", False),
+        ("from results", False),
+        (None, False),
+    ],
+)
+@pytest.mark.parametrize("mode", ["given", "unknown"])
+def test_sql_that_mixes_scores_from_true_labels_is_warned_of(run, reference, monkeypatch, sql, warned, mode):
+    found = collect(open_study(reference, "tiny"))
+    labelled = found.table.assign(representation=f"mean_u_{mode}")
+    both = replace(found, table=pd.concat([found.table, labelled], ignore_index=True))
+    monkeypatch.setattr("unweave.study.collecting.collect", lambda folder: both)
+    code, printed, error = run("study", "results", "tiny", "-o", reference, *(("--sql", sql) if sql else ()))
+    assert code == 0
+    assert printed
+    assert ("warning: the answer may mix in scores with u given" in error) == (warned and mode == "given")
+    assert "warning" not in printed
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,12 @@ def test_the_default_directory_is_named_by_the_spec(run, folder, tmp_path, monke
         (["ivae", "--labels", "rows"], "did you mean 'row'"),
         (["ivae", "--labelled", "5"], "ivae needs the labels of every row"),
         (["ss_ivae", "--labelled", "few"], "--labelled = 'few'"),
+        (["ss_ivae", "--labelled", "100"], "labelled = 100: needs a number of rows, 1 to 12"),
+        (["ss_ivae", "--labelled", "-3"], "labelled = -3: "),
+        (["ss_ivae", "--labelled", "1.5"], "labelled = 1.5: "),
+        (["ss_ivae", "--label-seed", "-1"], "seed of labels = -1"),
+        (["vae", "--labels", "row"], "labels = {'names': ['row']}: vae does not learn from labels"),
+        (["vae", "--prior", "label_vae:foo=1"], "parameter of label_vae = 'foo'"),
         (["ivae", "--label-encoding", "hot"], "encoding = 'hot'"),
     ],
 )
@@ -137,6 +143,15 @@ def test_mistakes_are_answered_without_a_traceback(run, folder, tmp_path, monkey
     assert code == 2
     assert message in errors
     assert "Traceback" not in errors
+    assert not (tmp_path / "runs").exists()
+
+
+def test_images_without_factors_have_no_labels(run, folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (folder / "factors.csv").unlink()
+    code, _, errors = run("train", "ivae", "--data", folder)
+    assert code == 2
+    assert "has no factors to learn from: a folder of images needs a factors.csv" in " ".join(errors.split())
     assert not (tmp_path / "runs").exists()
 
 

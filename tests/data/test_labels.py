@@ -73,6 +73,8 @@ def test_noise_replaces_labels_at_its_rate_and_stays_with_the_row(many):
     assert abs(both - expected.prod()) < 5 * np.sqrt(expected.prod() / 5000)  # columns are independent
     np.testing.assert_array_equal(noisy.of(rows[::-1])[::-1], noisy.of(rows))
     assert (labels_of(many, noise=0.2, seed=1).of(rows) != noisy.of(rows)).any()
+    few = labels_of(many, noise=0.2, labelled=100)
+    np.testing.assert_array_equal(few.known(rows), noisy.of(rows))  # for evaluation they are as noisy
 
 
 @pytest.mark.parametrize(("labelled", "size"), [(100, 100), (0.1, 500), (1.0, 5000), (5000, 5000)])
@@ -124,7 +126,7 @@ def test_a_spec_of_an_array_needs_the_same_array(data):
     labels = labels_of(data, array=classes)
     again = labels_from_spec(labels.spec, data, labels.array)
     np.testing.assert_array_equal(again.of(np.arange(12)), labels.of(np.arange(12)))
-    with pytest.raises(ArgumentError, match="create it anew"):
+    with pytest.raises(ArgumentError, match="load_run"):
         labels_from_spec(labels.spec, data)
     with pytest.raises(ArgumentError, match="others than the method was made for"):
         labels_from_spec(labels.spec, data, classes[::-1])
@@ -171,11 +173,17 @@ def test_a_sample_of_labels_is_distributed_as_the_labelled_rows(data):
         ({"encoding": "onehot"}, "did you mean 'one_hot'"),
         ({"bins": 1}, "bins = 1"),
         ({"noise": 1.5}, "noise = 1.5"),
-        ({"labelled": 0}, "count = 0"),
-        ({"labelled": 13}, "count = 13"),
-        ({"labelled": 1.5}, "fraction = 1.5"),
-        ({"labelled": True}, "labelled = True"),
-        ({"seed": -1}, "seed = -1"),
+        ({"encoding": 3}, "encoding = '3': known: mixed, one_hot, scaled"),
+        ({"names": 3}, "names = 3: needs names, as text"),
+        ({"names": ["size", 3]}, "needs names, as text"),
+        ({"labelled": 0}, "labelled = 0: needs a number of rows, 1 to 12"),
+        ({"labelled": 13}, "labelled = 13: "),
+        ({"labelled": -3}, "labelled = -3: "),
+        ({"labelled": 1.5}, "labelled = 1.5: .* or a part of them, up to 1.0"),
+        ({"labelled": NAN}, "labelled = nan: "),
+        ({"labelled": True}, "labelled = True: "),
+        ({"labelled": "few"}, "labelled = 'few': "),
+        ({"seed": -1}, "seed of labels = -1: "),
         ({"array": np.zeros(11)}, "labels = '11 rows': arrays has 12"),
         ({"array": np.zeros((12, 2, 2))}, "needs numbers"),
         ({"array": np.array(["a"] * 12)}, "needs numbers"),
@@ -184,6 +192,7 @@ def test_a_sample_of_labels_is_distributed_as_the_labelled_rows(data):
         ({"array": np.arange(12) - 1}, r"labels\[0, 0\] = -1.0: needs whole numbers"),
         ({"array": np.full(12, 0.5), "encoding": "one_hot"}, "needs whole numbers"),
         ({"array": np.full(12, np.inf)}, "inf"),
+        ({"array": np.full(12, 1e10), "encoding": "one_hot"}, "'label_0' has 10,000,000,001 values"),
         ({"array": np.zeros(12), "encoding": "mixed"}, "'scaled' or 'one_hot'"),
         ({"array": np.zeros((12, 2)), "names": ["a"]}, "needs 2 different names"),
     ],
@@ -195,7 +204,9 @@ def test_wrong_labels_are_refused(data, options, message):
 
 def test_data_that_cannot_have_labels():
     bare = uw.data.from_arrays(np.zeros((4, 3), np.float32))
-    with pytest.raises(ArgumentError, match="has no factors"):
+    with pytest.raises(
+        ArgumentError, match=r"has no factors to learn from: .* a factors\.csv, and in Python"
+    ):
         labels_of(bare)
     assert labels_of(bare, array=[0, 1, 0, 1]).of([1]).tolist() == [[0.5]]
     endless = uw.data.from_function(["a"], [(0.0, 1.0)], lambda factors: factors)
@@ -209,5 +220,18 @@ def test_data_that_cannot_have_labels():
 def test_a_labelled_part_needs_uniform_sampling(many):
     correlated = uw.data.correlate(many, "a", "b", 0.2)
     assert labels_of(correlated).complete
-    with pytest.raises(ArgumentError, match="uniform sampling"):
+    with pytest.raises(ArgumentError, match=r"labelled = 0\.1: .* uniform sampling"):
         labels_of(correlated, labelled=0.1)
+    own = np.where(np.arange(5000) == 7, NAN, 0.5)
+    with pytest.raises(ArgumentError, match=r"labels = 'some rows have none': .* uniform sampling"):
+        labels_of(correlated, array=own)
+
+
+def test_one_hot_labels_have_a_limit(many, monkeypatch):
+    monkeypatch.setattr("unweave.data.label_checks.MOST_ENTRIES", 150)
+    assert labels_of(many, encoding="one_hot").of([0]).shape == (1, 150)
+    monkeypatch.setattr("unweave.data.label_checks.MOST_ENTRIES", 149)
+    with pytest.raises(ArgumentError, match=r"encoding = 'one_hot': 'b' has 100 values, .* may have 149"):
+        labels_of(many, encoding="one_hot")
+    assert labels_of(many, encoding="one_hot", bins=50).of([0]).shape == (1, 100)
+    assert labels_of(many, array=np.arange(5000) * 10**9).columns[0].size == 4999 * 10**9 + 1

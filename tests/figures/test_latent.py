@@ -1,10 +1,15 @@
+import math
+
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 import unweave as uw
 from unweave.errors import ArgumentError
 from unweave.figures.latent import loss_curves, reconstructions, save_traversal_animation, traversals
+from unweave.methods.marginal import usage
+from unweave.objectives import kl_to_standard_normal
 
 
 @pytest.fixture
@@ -46,3 +51,19 @@ def test_wrong_arguments_are_refused(trained, tmp_path):
         traversals(run.method, data, columns=1)
     with pytest.raises(ArgumentError, match="no records"):
         loss_curves([], "empty")
+
+
+def test_latents_of_a_prior_given_labels_are_measured_by_their_own_moments():
+    mean, log_variance = 10 + 3 * torch.randn(500, 2), torch.full((500, 2), -4.0)
+    mean[:, 1], log_variance[:, 1] = 7.0, 1.0  # not used: the same for all
+    kl, centre, scale = usage(mean, log_variance, conditional=True)
+    spread = (mean[:, 0].var(correction=0) + math.exp(-4)).sqrt()
+    torch.testing.assert_close(centre, torch.stack([mean[:, 0].mean(), torch.tensor(7.0)]))
+    torch.testing.assert_close(scale, torch.stack([spread, torch.tensor(math.exp(0.5))]))
+    one = torch.distributions.Normal(mean[:, 0], math.exp(-2))
+    expected = torch.distributions.kl_divergence(one, torch.distributions.Normal(centre[0], spread)).mean()
+    torch.testing.assert_close(kl, torch.stack([expected, torch.tensor(0.0)]), atol=1e-5, rtol=1e-5)
+    plain = usage(mean, log_variance, conditional=False)
+    torch.testing.assert_close(plain.kl, kl_to_standard_normal(mean, log_variance).mean(0))
+    assert plain.centre.tolist() == [0, 0]
+    assert plain.scale.tolist() == [1, 1]

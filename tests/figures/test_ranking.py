@@ -4,6 +4,7 @@ import runpy
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -67,3 +68,15 @@ def test_small_studies_are_enough(exhibit, size):
 def test_one_method_cannot_be_ranked(exhibit):
     with pytest.raises(NotInStudyError, match="two methods"):
         exhibit.make(Results("s", simulate(data=["dsprites"], methods=["beta_vae"], seeds=2)))
+
+
+def test_codes_that_saw_true_labels_are_not_ranked():
+    table = simulate(data=["dsprites"], methods=["beta_vae", "factor_vae"], seeds=3, strengths=1)
+    table = table[(table["metric"] == "mig") & (table["representation"] == "mean")]
+    own = table[table["method"] == "factor_vae"].assign(method="ivae")
+    parts = [table[table["method"] == "beta_vae"].assign(value=0.3)]
+    for mode, value in (("given", 0.9), ("unknown", 0.1)):
+        parts.append(own.assign(representation=f"mean_u_{mode}", value=value))
+    ranks = rank_table(Results("s", pd.concat(parts)))
+    assert ranks[["Method", "Rank"]].to_numpy().tolist() == [["β-VAE", 1], ["iVAE", 2]]
+    assert ranks["Median"].str.startswith(("0.300", "0.100")).all()

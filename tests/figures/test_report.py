@@ -16,6 +16,7 @@ from unweave.errors import ArgumentError, UnweaveError
 from unweave.figures.exhibits import Exhibit
 from unweave.figures.papers import PAPERS, Paper
 from unweave.figures.report import ReportError, tables, write_report
+from unweave.figures.report.labels import full_caption
 from unweave.study import NotInStudyError, Results
 from unweave.study.results import as_table
 
@@ -225,6 +226,96 @@ def test_a_study_without_results_has_a_report_too(show):
     page = check_page(show(absent, study=Results("empty", as_table([]))))
     assert "0 runs finished" in page.section("summary")
     assert page.section("scores") is None
+
+
+# --- encoders that take labels -------------------------------------------------------------------
+
+MODES = {"mean_u_given": 0.9, "mean_u_unknown": 0.1}
+
+
+def labelled(modes=MODES, methods=("beta_vae", "ivae")):
+    """A study in which iVAE scores 0.9 with the true labels, 0.1 without, and β-VAE 0.3."""
+    found = results(methods=methods).table
+    parts = [found[found["method"] != "ivae"].assign(value=0.3)]
+    for representation, value in modes.items():
+        parts.append(found[found["method"] == "ivae"].assign(representation=representation, value=value))
+    udr = parts[-1].query("metric == 'mig'").assign(metric="udr", representation="mean", value=0.6)
+    return Results("labelled", pd.concat([*parts, udr], ignore_index=True))
+
+
+@pytest.mark.parametrize("methods", [("beta_vae", "ivae"), ("ivae",)])
+def test_scores_from_true_labels_have_tables_of_their_own(show, methods):
+    path = show(figure, study=labelled(methods=methods))
+    page = check_page(path)
+    section = page.section("scores").replace("\xa0", " ")
+    assert "iVAE (u unknown)" in section
+    assert "0.100" in section
+    assert "0.900" not in section
+    given = page.section("scores-u-given").replace("\xa0", " ")
+    assert "made from the true labels" in given
+    assert "iVAE (u given)" in given
+    assert "0.900" in given
+    assert not re.search(r"β-VAE|0\.100|0\.300", given)
+    scores, leaked = (
+        pd.read_csv(path.parent / f"tables/{name}.csv") for name in ("scores", "scores-u-given")
+    )
+    assert set(scores["value"]) == ({0.1, 0.3, 0.6} if "beta_vae" in methods else {0.1, 0.6})
+    assert set(scores.query("method == 'ivae'")["representation"]) == {"mean_u_unknown", "mean"}
+    assert set(leaked["value"]) == {0.9}
+    tex = (path.parent / "tables/scores.tex").read_text()
+    assert r"dSprites & iVAE (u unknown) & 0.100 & 0.100 & 0.600 \\" in tex
+    assert "0.900" not in tex
+    assert (
+        r"dSprites & iVAE (u given) & 0.900 & 0.900 \\"
+        in (path.parent / "tables/scores-u-given.tex").read_text()
+    )
+
+
+def test_the_report_says_how_encoders_came_by_labels(show):
+    speaking = Exhibit("speaking", "A title", "Someone", "Here labels u are the true ones.", figure)
+    page = Page(show(figure, speaking, study=labelled()))
+    assert "The encoders of iVAE take labels u" in page.section("summary")
+    assert "they did not get the true ones: iVAE (u unknown)." in page.section("summary")
+    assert "mean (u given)" in page.section("summary")
+    plain, own = (e["text"] for e in page.all("figcaption"))
+    assert plain == (
+        "How to read it. Encoders that take labels u did not get the true ones: iVAE (u unknown)."
+    )
+    assert own == "Here labels u are the true ones."
+
+
+def test_predicted_labels_come_before_unknown_ones(show):
+    page = Page(show(figure, study=labelled({**MODES, "mean_u_predicted": 0.2})))
+    assert "iVAE (u predicted)." in page.all("figcaption")[0]["text"]
+    assert "0.200" in page.section("scores")
+    assert not re.search(r"0\.[19]00|unknown", page.section("scores"))
+
+
+def test_a_method_that_has_scores_from_true_labels_only_is_named(show):
+    study = labelled({"mean_u_given": 0.9})
+    study = Results("given", study.table[study.table["metric"] != "udr"])
+    page = check_page(show(figure, study=study))
+    assert "iVAE has no other scores." in page.section("summary")
+    assert "iVAE" not in page.section("scores")
+    assert page.all("figcaption")[0]["text"] == "How to read it."
+
+
+def test_a_study_without_such_encoders_does_not_speak_of_labels(show):
+    path = show(figure)
+    page = Page(path)
+    assert page.section("scores-u-given") is None
+    assert not (path.parent / "tables/scores-u-given.csv").exists()
+    assert "labels" not in page.section("summary")
+    assert page.all("figcaption")[0]["text"] == "How to read it."
+
+
+def test_no_caption_contradicts_its_exhibit():
+    for made in (exhibit for paper in PAPERS.values() for exhibit in paper.exhibits):
+        caption = full_caption(made.caption, {"ivae": {"given", "unknown"}})
+        assert ("got the true ones" in caption) == made.name.endswith("-u-given")
+        assert ("(u unknown)" in caption or "predicted or unknown" in caption) != made.name.endswith(
+            "-u-given"
+        )
 
 
 # --- files ---------------------------------------------------------------------------------------

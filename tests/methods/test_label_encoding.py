@@ -36,6 +36,20 @@ def test_given_labels_go_to_the_encoder(vectors, images):
     assert not torch.allclose(method.encode(images, 1 - u).mean, mean)
 
 
+def test_given_labels_may_be_an_array(vectors, images):
+    method = create("ss_ivae", vectors)
+    u = method.labels_for(vectors).known(np.arange(N))
+    u.setflags(write=False)
+    expected = method.encoder(images, torch.tensor(u))[0]
+    for given in (u, u.astype(np.float64), u.tolist()):
+        torch.testing.assert_close(method.posterior(images, "given", given).mean, expected)
+        torch.testing.assert_close(method.encode_given(images, given).mean, expected)
+        torch.testing.assert_close(method.encode(images, given).mean, expected)
+    missing = np.full((N, 2), NAN)
+    predicted = method.posterior(images, "predicted").mean
+    torch.testing.assert_close(method.encode_given(images, missing).mean, predicted)
+
+
 @pytest.mark.parametrize("encoding", ["scaled", "one_hot"])
 def test_predicted_labels_are_the_most_probable(vectors, images, encoding):
     method = create("ss_idvae", vectors, labels={"labelled": 9, "encoding": encoding})
@@ -118,6 +132,9 @@ def test_encoders_without_labels_are_as_they_were(vectors, images, name):
         (("unknown", torch.rand(N, 2)), "goes with 'given'"),
         (("given", torch.rand(N, 3)), r"needs labels of shape \(10, 2\) \(a, b\)"),
         (("given", torch.rand(N - 1, 2)), r"u = 'a tensor of shape \(9, 2\)'"),
+        (("given", np.zeros((N, 3))), r"needs labels of shape \(10, 2\) \(a, b\)"),
+        (("given", np.full((N, 2), "a")), "u = '<U1 array .*': needs numbers"),
+        (("given", [[1.0], [1.0, 2.0]]), "u = 'list': cannot be made a numpy array"),
     ],
 )
 def test_wrong_ways_to_encode_are_refused(vectors, images, arguments, message):
@@ -136,6 +153,8 @@ def partly_labelled(columns=2):
     [
         ("vae", {"labels": ["a"]}, "vae does not learn from labels"),
         ("beta_tcvae", {"labels": np.zeros(64)}, "labels = 'ndarray'"),
+        ("vae", {"labels": {"names": ["a"]}}, r"labels = \{'names': \['a'\]\}: vae does not learn"),
+        ("vae", {"labels": {"array": np.zeros(64)}}, r"labels = \{'array': 'ndarray'\}: "),
         ("ivae", {"labels": ["c"]}, "labels = 'c'"),
         ("ivae", {"labels": {"name": ["a"]}}, "labels = 'name': did you mean 'names'"),
         ("ivae", {"labels": {"labelled": 0.5}}, "ivae needs the labels of every row; ss_ivae learns from"),
@@ -150,7 +169,19 @@ def partly_labelled(columns=2):
         ("idvae", {"extra_terms": [{"name": "label_match"}]}, "the encoder must not see them"),
         ("idvae", {"prior": "conditional"}, "idvae has a prior of its own"),
         ("vae", {"prior": "conditionnal"}, "did you mean 'conditional'"),
-        ("vae", {"prior": {"name": "label_vae", "variance": 2}}, "prior"),
+        ("vae", {"prior": 3}, r"prior = 3: needs a name \(conditional, label_vae\)"),
+        ("vae", {"prior": {"name": ["label_vae"]}}, "prior = .* known: conditional, label_vae"),
+        ("vae", {"prior": {"name": "label_vae", "variance": 2}}, "'variance': did you mean 'label_variance'"),
+        (
+            "vae",
+            {"prior": {"name": "label_vae", "foo": 1}},
+            "parameter of label_vae = 'foo': known: label_var",
+        ),
+        (
+            "vae",
+            {"prior": {"name": "conditional", "foo": 1}},
+            "parameter of conditional = 'foo': known: name",
+        ),
         ("idvae", {"label_variance": 0}, "label_variance = 0"),
         ("ivae", {"beta": -1}, "beta = -1"),
         ("full_vae", {"gamma": -1}, "gamma = -1"),
@@ -165,7 +196,7 @@ def test_wrong_labels_and_parts_are_refused_by_name(vectors, name, options, mess
 
 def test_a_method_that_needs_labels_refuses_data_without_factors():
     bare = uw.data.from_arrays(np.zeros((4, 6), np.float32))
-    with pytest.raises(ArgumentError, match="has no factors: pass labels of your own"):
+    with pytest.raises(ArgumentError, match="has no factors to learn from"):
         uw.methods.create("ivae", bare)
     assert uw.methods.create("ivae", bare, labels=[0, 1, 1, 0]).spec.labels["columns"][0]["size"] == 2
 

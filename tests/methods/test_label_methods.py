@@ -10,6 +10,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, leaky_relu
 
 import unweave as uw
 from unweave.data.batches import to_tensor
+from unweave.methods.label_distribution import LabelLayout
 
 N, D = 12, 3
 NAN = float("nan")
@@ -141,6 +142,24 @@ def test_the_variance_of_labels_can_be_chosen(made):
     u = torch.rand(4, 2, dtype=torch.float64)
     squares = (u - mean).square() + 0.5 * math.log(math.pi)  # variance 1/2: the sum of squared errors
     torch.testing.assert_close(-method.prior.labels(mean).log_probability(u), squares)
+
+
+@pytest.mark.parametrize(
+    ("size", "variance"), [(8, 1 / 768), (183, 1 / (12 * 183**2)), (288, 1 / (12 * 288**2)), (289, 1e-6)]
+)
+def test_a_label_is_known_to_its_rounding_error_or_a_thousandth(size, variance):
+    column = {"name": "a", "size": size, "one_hot": False}
+    layout = LabelLayout.of({"columns": [column]})
+    torch.testing.assert_close(layout.rounding(), torch.tensor([variance]))
+
+
+@pytest.mark.parametrize("name", ["idvae", "ss_idvae"])
+def test_labels_of_a_million_values_can_be_learned(vectors, name):
+    method = uw.methods.create(name, vectors, latent_size=D, labels=np.arange(64) * 20_000)
+    run = uw.train(method, vectors, steps=30, batch_size=16, log_every=1)
+    losses = [record["label_reconstruction"] for record in run.history]
+    assert losses[0] < 1e6
+    assert losses[-1] < losses[0] / 2
 
 
 # --- some labels missing (appendix C) --------------------------------------------------------------

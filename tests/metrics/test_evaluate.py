@@ -203,3 +203,29 @@ def test_continuous_factors_have_the_metrics_that_take_numbers():
     assert mixed["linear_r2"].value == pytest.approx(1, abs=1e-6)
     with pytest.raises(ArgumentError, match="needs discrete factors"):
         uw.evaluate(seen, data, ["mig"])
+
+
+def test_one_factor_leaves_out_metrics_that_ask_which(tmp_path):
+    data = uw.data.from_function(["a"], [5], lambda factors: positions(factors[:, [0, 0, 0]]), name="one")
+    scores = uw.evaluate(perfect, data, num_train=200, num_test=100)
+    assert {"mig", "dci", "sap"} < set(scores)
+    assert "beta_vae" not in scores
+    with pytest.raises(ArgumentError, match="needs two discrete factors"):
+        uw.evaluate(perfect, data, ["factor_vae"])
+
+
+def test_codes_of_other_images_under_the_same_name_are_not_used(tmp_path):
+    rng = np.random.default_rng(0)
+    first, second = (
+        uw.data.from_arrays(rng.integers(0, 256, (40, 8, 8, 1), np.uint8), rng.integers(0, 3, (40, 2)))
+        for _ in range(2)
+    )
+    assert first.name == second.name
+    method = uw.methods.create("vae", first, architecture="mlp", latent_size=3)
+    run = uw.train(method, first, 2, 8, out=tmp_path / "run", pictures=False)
+    options = {"metrics": ["mcc"], "num_train": 40, "num_test": 20}
+    kept = [uw.evaluate(run, data, **options)["mcc"].value for data in (first, second, first)]
+    anew = [uw.evaluate(run.method, data, **options)["mcc"].value for data in (first, second)]
+    assert kept == [*anew, anew[0]]
+    assert anew[0] != anew[1]
+    assert len(list((tmp_path / "run" / "codes").iterdir())) == 2

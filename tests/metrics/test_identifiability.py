@@ -154,6 +154,14 @@ def test_networks_as_they_are_made(monkeypatch):
     assert conditional_prior_rank(simulated, endless, num_labels=50).num_labels == 50
 
 
+def test_a_run_is_as_good_as_its_method():
+    data = data_of(6)
+    run = uw.train(uw.methods.create("ivae", data, latent_size=1), data, steps=2, batch_size=4)
+    of_run, of_method = conditional_prior_rank(run, data), conditional_prior_rank(run.method, data)
+    assert of_run.num_labels == 6
+    np.testing.assert_array_equal(of_run.singular_values, of_method.singular_values)
+
+
 def test_refuses():
     data = data_of(4)
     with pytest.raises(ArgumentError, match="method = 'vae': has no prior given labels"):
@@ -167,3 +175,12 @@ def test_refuses():
         conditional_prior_rank(method, data, tolerance=0)
     with pytest.raises(ArgumentError, match="num_labels = 0"):
         conditional_prior_rank(method, data, num_labels=0)
+    with pytest.raises(ArgumentError, match="seed = -1: needs a whole number"):
+        conditional_prior_rank(method, data, seed=-1)
+    with pytest.raises(ArgumentError, match="method = 'ivae': needs a method, or a run"):
+        conditional_prior_rank("ivae", data)
+    for wrong in (np.inf, -np.inf, 1e300):
+        with pytest.raises(ArgumentError, match=r"labels = \[-?(inf|1e\+300)\]: p\(z\|u\) is not finite"):
+            conditional_prior_rank(method, [[0.5], [wrong]])
+    with pytest.raises(ArgumentError, match="cannot be made a numpy array"):
+        conditional_prior_rank(method, [[0.5], [0.5, 1.0]])

@@ -183,3 +183,20 @@ def test_a_run_that_two_studies_share_is_trained_once(opened, tiny):
 def test_a_source_without_lines_will_do():
     with pytest.raises(DataError, match=r"^study: in the grid's point"):
         plan(check(Source({"name": "s", "runs": {"seed": 0}})))
+
+
+def test_the_studys_labels_are_for_methods_that_learn_from_them():
+    study = {
+        "name": "s",
+        "training": {"labels": {"labelled": 0.5}},
+        "runs": {"data": "dsprites", "method": ["beta_vae", "full_vae"], "seed": 0},
+    }
+    plain, labelled = plan(check(Source(study)))
+    assert plain.training["labels"] is None
+    assert labelled.training["labels"] == {"labelled": 0.5}
+    study["training"] = {}
+    assert plan(check(Source(study)))[0].identity == plain.identity
+    study["training"] = {"labels": ["shape"], "prior": "conditional"}  # now every method does
+    assert plan(check(Source({**study, "runs": {**study["runs"], "method": "vae"}})))[0].training[
+        "labels"
+    ] == ["shape"]

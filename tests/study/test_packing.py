@@ -38,6 +38,7 @@ def test_the_rate_is_of_real_training() -> None:
 @pytest.mark.parametrize("method", ["idvae", "full_vae", "ss_ivae", "ada_gvae"])
 def test_methods_that_need_labels_or_pairs_have_a_rate(method: str) -> None:
     assert training_rate(method, (64, 64, 1), 0.05)[0] > 0
+    assert training_rate(method, (64, 64, 1), 0.05, latent_size=2)[0] > 0
 
 
 def test_cores_are_those_of_the_process() -> None:

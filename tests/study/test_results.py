@@ -4,7 +4,8 @@ import pytest
 
 from unweave.errors import ArgumentError, DataError
 from unweave.study.collecting import collect
-from unweave.study.results import COLUMNS, NotInStudyError, as_table, load, query, select, wide
+from unweave.study.results import COLUMNS, NotInStudyError, as_table, label_modes, load, query, select, wide
+from unweave.study.units import LABEL_MODES
 
 
 def row(run, metric, value, representation="mean", protocol="dlib"):
@@ -127,3 +128,20 @@ def test_select_takes_codes_that_saw_no_true_label_unless_told():
     assert dict(select(table, "mig")[["run", "value"]].to_numpy()) == {"plain": 0.1, "ivae": 0.2, "ss": 0.4}
     given = select(table, "mig", labels="given")
     assert dict(given[["run", "value"]].to_numpy()) == {"plain": 0.1, "ivae": 0.9, "ss": 0.8}
+
+
+def test_select_knows_all_ways_to_come_by_labels_and_no_others():
+    ways = ["given", "predicted", "unknown"]
+    table = as_table([row("ss", "mig", place, f"mean_u_{way}") for place, way in enumerate(ways)])
+    assert [select(table, "mig", labels=way)["value"].item() for way in LABEL_MODES] == [0, 1, 2]
+    with pytest.raises(ArgumentError, match="labels = 'foo': known: given, predicted, unknown"):
+        select(table, "mig", labels="foo")
+    with pytest.raises(ArgumentError, match="did you mean 'given'"):
+        select(table, "mig", labels="givn")
+
+
+def test_label_modes_are_read_from_the_representation():
+    names = ["mean", "mean_u_given", "sampled", "sampled_u_unknown", "mean_u_predicted"]
+    table = as_table([row("a", "mig", 0.0, name) for name in names])
+    assert label_modes(table).tolist() == ["", "given", "", "unknown", "predicted"]
+    assert label_modes(as_table([])).empty

@@ -86,8 +86,40 @@ def test_labels_of_ones_own_are_part_of_the_runs_identity(squares, tmp_path):
     with pytest.raises(ArgumentError, match=r"labels.array is"):
         train(create(squares, "ivae", labels=own[::-1]), squares, 2, batch_size=4, out=tmp_path / "run")
     train(create(squares, "ivae", labels=own), squares, 2, batch_size=4, out=tmp_path / "run")
-    with pytest.raises(ArgumentError, match="create it anew with labels=array"):
+    with pytest.raises(ArgumentError, match=r"load_run\(path, labels=array\)"):
         train(uw.load(tmp_path / "run"), squares, 3, batch_size=4)
+
+
+def test_a_loaded_run_takes_its_array_again(squares, tmp_path):
+    own = np.linspace(0, 1, 64)
+    run = train(create(squares, "ivae", labels=own), squares, 1, batch_size=4, out=tmp_path / "run")
+    loaded = uw.load(tmp_path / "run", labels=own)
+    options = {"metrics": ["mcc"], "labels": "given", "num_train": 50, "num_test": 20}
+    score = uw.evaluate(load_run(tmp_path / "run", labels=own), squares, **options)["mcc"]
+    assert score.value == uw.evaluate(run.method, squares, **options)["mcc"].value
+    np.testing.assert_array_equal(loaded.labels_for(squares).known([5, 6])[:, 0], own[[5, 6]].astype("f4"))
+    with pytest.raises(ArgumentError, match="others than the method was made for"):
+        uw.load(tmp_path / "run", labels=own[::-1]).labels_for(squares)
+    train(create(squares, "ivae"), squares, 1, batch_size=4, out=tmp_path / "other")
+    with pytest.raises(ArgumentError, match="did not learn from an array"):
+        uw.load(tmp_path / "other", labels=own)
+
+
+def test_an_array_belongs_to_the_rows_of_its_data(squares):
+    method = create(squares, "ivae", labels=np.linspace(0, 1, 64))
+    mirrored = uw.data.from_arrays(squares.images(np.arange(64))[:, ::-1], name=squares.name)
+    with pytest.raises(ArgumentError, match="has other images"):
+        uw.evaluate(method, mirrored, ["unsupervised"], labels="given")
+
+
+def test_missing_labels_are_predicted_in_the_kl_too(squares):
+    own = np.linspace(0, 1, 64)
+    own[::3] = np.nan
+    method = create(squares, "ss_ivae", labels=own)
+    details = uw.evaluate(
+        method, squares, ["unsupervised"], labels="given", params={"unsupervised": {"num_images": 30}}
+    )["unsupervised"].details
+    assert np.isfinite([details["kl"], details["elbo"]]).all()
 
 
 def test_labels_are_in_the_spec_and_come_back(squares, tmp_path):

@@ -20,8 +20,8 @@ app = typer.Typer(
     epilog="\b\nExamples:\n  unweave study list\n  unweave study plan locatello-small\n"
     "  unweave study run locatello-small\n"
     "  unweave study status locatello-small --watch\n  unweave study report locatello-small\n"
-    '  unweave study results locatello-small --sql "select method, median(value) from results '
-    "where metric = 'mig' group by method\"\n"
+    '  unweave study results locatello-small --sql "select method, representation, median(value) '
+    "from results where metric = 'mig' group by method, representation\"\n"
     "  unweave study run my-study.yaml --set training.steps=5000 --set seed=[0,1,2]",
 )
 
@@ -192,7 +192,7 @@ def results(
     """Show the results, or ask them with SQL. The whole table is in STUDY/results.parquet."""
     from unweave.files import replacing
     from unweave.study.collecting import collect
-    from unweave.study.results import query
+    from unweave.study.results import label_modes, query
     from unweave.study.store import open_study
 
     found = collect(open_study(root, _name(study))).table
@@ -201,6 +201,12 @@ def results(
         "from results group by all order by all"
     )
     answer = query(found, sql or summary)
+    says_which = "representation" in (sql or summary).lower() or "representation" in answer.columns
+    if not says_which and (label_modes(found) == "given").any():
+        output.show_warning(
+            "the answer may mix in scores with u given, of codes made from the true labels that they are scored "
+            "against: group by representation, or leave out those that end in _u_given"
+        )
     if csv is not None:
         with replacing(csv) as temporary:
             (answer if sql else found).to_csv(temporary, index=False)

@@ -173,12 +173,19 @@ def _labels(
     given["names"] = None if names is None else [name.strip() for name in names.split(",") if name.strip()]
     if labelled is not None:
         try:
-            given["labelled"] = int(labelled) if labelled.isdigit() else float(labelled)
+            given["labelled"] = _number(labelled)
         except ValueError as error:
             raise ArgumentError(
                 "--labelled", labelled, "needs a number of rows, or a part as in 0.1"
             ) from error
     return {key: value for key, value in given.items() if value is not None} or None
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
 
 
 def _logger(name: str, folder: Path):  # type: ignore[no-untyped-def]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,27 +10,44 @@ import numpy.typing as npt
 
 from unweave.data.columns import as_array
 from unweave.data.dataset import Dataset
-from unweave.data.label_values import Values
+from unweave.data.label_values import LabelColumn, Values
 from unweave.errors import ArgumentError, unknown_name
 
+MOST_ENTRIES = 2**15  # of one-hot labels in u; the networks of a prior have 1,000 weights or more for each
 
-def check_options(data: Dataset, bins: object, noise: object, seed: object) -> None:
-    """Refuse bins, noise or a seed that are not what they must be."""
+
+def check_options(data: Dataset, bins: object, noise: object, labelled: object, seed: object) -> None:
+    """Refuse bins, noise, a labelled part or a seed that are not what they must be."""
     if bins is not None and (not isinstance(bins, int) or isinstance(bins, bool) or bins < 2):
         raise ArgumentError("bins", bins, "needs a whole number >= 2")
     if not isinstance(noise, int | float) or isinstance(noise, bool) or not 0 <= noise <= 1:
         raise ArgumentError("noise", noise, "needs 0 <= noise <= 1")
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
-        raise ArgumentError("seed", seed, "needs a whole number, 0 <= seed < 2**63")
+        raise ArgumentError("seed of labels", seed, "needs a whole number, 0 <= seed < 2**63")
     if noise and not data.finite:
         raise ArgumentError("noise", noise, f"{data.name} is endless: it has no rows to fix wrong labels for")
+    if labelled is not None and data.finite:
+        _check_labelled(labelled, len(data))
+
+
+def listed(names: object) -> list[str] | None:
+    """Names as a list; one alone may be given as text."""
+    if names is None:
+        return None
+    found = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
+    if not all(isinstance(name, str) for name in found):
+        raise ArgumentError("names", names, "needs names, as text")
+    return [str(name) for name in found]
 
 
 def factor_names(data: Dataset, names: list[str] | None) -> list[str]:
     """The factors of that name, or all; refuses unknown ones."""
     if not data.space:
         raise ArgumentError(
-            "data", data.name, "has no factors: pass labels of your own, an array with a row for each"
+            "data",
+            data.name,
+            "has no factors to learn from: a folder of images needs a factors.csv, "
+            "and in Python labels=… may be an array with a row for each image",
         )
     if names is None:
         return list(data.space.names)
@@ -85,3 +103,23 @@ def check_values(given: npt.NDArray[Any], discrete: bool) -> Values:
         needs = "whole numbers >= 0, one for each value" if discrete else "numbers in [0, 1]"
         raise ArgumentError(f"labels[{row}, {column}]", values[row, column].item(), f"needs {needs}, or NaN")
     return values
+
+
+def check_width(columns: Sequence[LabelColumn], encoding: str) -> None:
+    """Refuse one-hot labels of so many values that no network could take them."""
+    if sum(column.width for column in columns if column.one_hot) > MOST_ENTRIES:
+        most = max(columns, key=lambda column: column.width)
+        raise ArgumentError(
+            "encoding",
+            encoding,
+            f"{most.name!r} has {most.width:,} values, and all labels together may have {MOST_ENTRIES:,}: "
+            "number the values 0, 1, 2, … without gaps, or take 'scaled', or bins=…",
+        )
+
+
+def _check_labelled(labelled: object, total: int) -> None:
+    is_number = isinstance(labelled, int | float) and not isinstance(labelled, bool)
+    most = total if isinstance(labelled, int) else 1
+    if not is_number or not 0 < labelled <= most:  # type: ignore[operator]
+        needs = f"needs a number of rows, 1 to {total:,} (an int), or a part of them, up to 1.0 (a float)"
+        raise ArgumentError("labelled", labelled, needs)

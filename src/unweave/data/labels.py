@@ -12,13 +12,23 @@ import numpy.typing as npt
 
 from unweave.data.dataset import Dataset
 from unweave.data.factors import Rng, check_rows
-from unweave.data.label_checks import check_options, check_values, column_names, factor_names, own_array
+from unweave.data.label_checks import (
+    check_options,
+    check_values,
+    check_width,
+    column_names,
+    factor_names,
+    listed,
+    own_array,
+)
 from unweave.data.label_values import LabelArray, LabelColumn, Values, bin_values, encode, replace_some
+from unweave.data.looks import looks
 from unweave.data.rows import Rows
 from unweave.data.weak import LabelledSubset, labelled_subset
 from unweave.errors import ArgumentError, unknown_name
 
 Encoding = Literal["scaled", "one_hot", "mixed"]
+_FEW = 64  # images that tell whose rows an array of labels belongs to
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +67,10 @@ class Labels:
         return u
 
     def known(self, which: npt.ArrayLike) -> LabelArray:
-        """As ``of``, with the labels of rows outside the labelled subset too: for evaluation."""
+        """As ``of``, with the labels of rows outside the labelled subset too: for evaluation.
+
+        They are those that the method learns from: with ``noise`` some are wrong here as well, as in training.
+        """
         asked = np.asarray(which)
         values = self._values(asked)
         if self.spec.get("noise"):
@@ -145,9 +158,9 @@ def labels_of(
         which rows these are, as :func:`unweave.data.labelled_subset` has it; and of the noise.
     """
     if encoding not in get_args(Encoding):
-        raise unknown_name("encoding", encoding, get_args(Encoding))
-    check_options(data, bins, noise, seed)
-    chosen = [names] if isinstance(names, str) else None if names is None else list(names)
+        raise unknown_name("encoding", str(encoding), get_args(Encoding))
+    check_options(data, bins, noise, labelled, seed)
+    chosen = listed(names)
     subset = _subset(data, labelled, seed)
     options = {"bins": bins, "noise": float(noise) or None, "labelled": labelled, "seed": seed or None}
     spec: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
@@ -162,14 +175,17 @@ def labels_of(
         values = check_values(own, discrete)
         sizes = [int(np.nanmax(column)) + 1 if discrete else None for column in values.T]
         subset = _rows_with_values(values, subset)
-        spec |= {"array": hashlib.sha256(values.tobytes()).hexdigest()}
+        spec |= {"array": hashlib.sha256(values.tobytes()).hexdigest(), "images": looks(data, _FEW)}
         spec |= {"partial": True} if np.isnan(values).any() else {}
     if subset is not None:
         spec["partial"] = True
         if data.sampler is not None:
             told = f"{data.name} samples rows in its own way: a labelled part needs uniform sampling"
+            if labelled is None:
+                raise ArgumentError("labels", "some rows have none", told)
             raise ArgumentError("labelled", labelled, told)
     columns = _columns(data, chosen, sizes, encoding, bins)
+    check_width(columns, encoding)
     spec = {"columns": [asdict(column) for column in columns], "encoding": encoding, **spec}
     return Labels(data, columns, tuple(sizes), subset, spec, own)
 
@@ -178,11 +194,16 @@ def labels_from_spec(spec: Mapping[str, Any], data: Dataset, array: npt.ArrayLik
     """The labels that a run's spec tells of, on ``data``; those of the user's own array need it again."""
     if "array" in spec and array is None:
         raise ArgumentError(
-            "labels", None, "the method learns from an array: create it anew with labels=array"
+            "labels",
+            None,
+            "the method learns from an array, which it needs again: load_run(path, labels=array)",
         )
     options = {key: spec[key] for key in ("encoding", "bins", "noise", "labelled", "seed") if key in spec}
     names = [column["name"] for column in spec["columns"]]
     labels = labels_of(data, names, array=array if "array" in spec else None, **options)
+    if labels.spec.get("images") != spec.get("images"):
+        why = "has other images: the method's array of labels belongs to the rows that it was made for"
+        raise ArgumentError("data", data.name, why)
     if labels.spec != dict(spec):
         told = [(column.name, column.size) for column in labels.columns]
         raise ArgumentError("data", data.name, f"has labels {told}, others than the method was made for")
@@ -206,10 +227,6 @@ def _subset(data: Dataset, labelled: float | int | None, seed: int) -> LabelledS
     """None where the subset is the whole data set."""
     if labelled is None:
         return None
-    if isinstance(labelled, bool) or not isinstance(labelled, int | float):
-        raise ArgumentError(
-            "labelled", labelled, "needs a number of rows (an int) or a part of them (a float)"
-        )
     is_count = isinstance(labelled, int)
     subset = labelled_subset(
         data, None if is_count else labelled, count=int(labelled) if is_count else None, seed=seed

@@ -18,7 +18,7 @@ from unweave.figures.sheet import Row, compose
 from unweave.figures.tiles import draw_tiles
 from unweave.files import replacing
 from unweave.methods import VAE
-from unweave.objectives import kl_to_standard_normal
+from unweave.methods.marginal import usage
 
 _KL_IMAGES = 256  # how many images tell which latents are in use
 _FRAME_MILLISECONDS = 80
@@ -39,7 +39,11 @@ def traversals(
     method: VAE, data: Dataset, seed: int = 0, columns: int = 11, span: float = 2.0
 ) -> Image.Image:
     """One row per latent, those with the largest KL first: the latent goes from -span to span, the others
-    stay at the mean code of one random image."""
+    stay at the mean code of one random image.
+
+    Where the prior is p(z|u), N(0, I) is no measure: KL is to a Gaussian with the codes' own moments, and span counts
+    their standard deviations. Codes are those of ``method.encode``, which is not given labels.
+    """
     order, kl, frames = _traverse(method, data, seed, columns, span)
     values = np.linspace(-span, span, columns)
     tiles = draw_tiles(data, frames)
@@ -52,7 +56,8 @@ def traversals(
         )
         for latent, row in zip(order, tiles, strict=True)
     ]
-    return compose(f"{method.spec.name} on {data.name}: each latent by itself", rows)
+    units = "" if method.prior is None else ", in deviations of its codes (labels not given)"
+    return compose(f"{method.spec.name} on {data.name}: each latent by itself{units}", rows)
 
 
 def save_traversal_animation(
@@ -119,13 +124,14 @@ def _traverse(
     steps = np.linspace(-span, span, columns) if values is None else values
     with torch.inference_mode():
         mean, log_variance = method.encode(batch)
-        kl = kl_to_standard_normal(mean, log_variance).mean(0).cpu().numpy()
+        used, centre, scale = usage(mean, log_variance, method.prior is not None)
+        kl = used.cpu().numpy()
         order = np.argsort(-kl, kind="stable").tolist()
         points = torch.as_tensor(steps, dtype=mean.dtype, device=mean.device)
         frames = []
         for latent in order:
             z = mean[:1].repeat(len(steps), 1)
-            z[:, latent] = points
+            z[:, latent] = centre[latent] + scale[latent] * points
             frames.append(_to_array(data, method.decode(z)))
     return order, kl, frames
 

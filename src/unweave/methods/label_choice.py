@@ -34,6 +34,12 @@ def choose_labels(data: Dataset, labels: LabelChoice | None) -> Labels:
 
 def refuse_labels(method: str, labels: LabelChoice) -> ArgumentError:
     """The error for labels that a method has no use for."""
-    shown = labels if isinstance(labels, str | list | tuple) else type(labels).__name__
     told = "does not learn from labels; full_vae, ivae, idvae and any method with a prior=… do"
-    return ArgumentError("labels", shown, f"{method} {told}")
+    return ArgumentError("labels", _shown(labels), f"{method} {told}")
+
+
+def _shown(value: object) -> object:
+    """What was given, with the types of arrays in their place."""
+    if isinstance(value, Mapping):
+        return {key: _shown(entry) for key, entry in value.items()}
+    return value if isinstance(value, str | list | tuple | int | float | None) else type(value).__name__

@@ -1,9 +1,34 @@
-"""q(z|x) of an encoder q(z|x,u) whose labels are unknown: a mixture, told by its mean and variances."""
+"""What posteriors are like together: a mixture over labels or images, told by its mean and variances."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
+
+from unweave.objectives import kl_between
+
+
+class Usage(NamedTuple):
+    """Per latent (D,) how much the posteriors differ from ``centre`` and ``scale``, the prior's or their own."""
+
+    kl: Tensor
+    centre: Tensor
+    scale: Tensor
+
+
+def usage(mean: Tensor, log_variance: Tensor, conditional: bool) -> Usage:
+    """How much each latent is used by posteriors (n, D): their mean KL to N(0, 1).
+
+    ``conditional``: the prior is p(z|u), so that N(0, 1) is no measure. It is then the KL to the Gaussian that has the
+    moments of all posteriors together: m = E[mu], s^2 = E[sigma^2] + Var[mu].
+    """
+    centre, variance = torch.zeros_like(mean[0]), torch.ones_like(mean[0])
+    if conditional:
+        centre, variance = mean.mean(0), log_variance.exp().mean(0) + mean.var(0, correction=0)
+    kl = kl_between(mean, log_variance, centre, variance.log()).mean(0)
+    return Usage(kl, centre, variance.sqrt())
 
 
 def mixture_posterior(encoder: nn.Module, images: Tensor, draws: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -54,9 +55,10 @@ class LabelVAE(nn.Module):
     with diagonal covariance for labels on a scale, categorical for one-hot ones.
 
     ``label_variance``: of that Gaussian, which the paper does not state. None: each label's own rounding error,
-    1 / (12 size^2), so that z has to tell the label's values apart ("sufficient"). The authors' code takes the sum of
-    squared errors, which is 0.5. As labels in [0, 1] vary by 1/12 or less, q(z|u) then gains nothing from u, and falls
-    back to N(0, I); it does so, too, if the variance is learned, because independent labels are all noise to it.
+    1 / (12 size^2) and at least 1e-6, so that z has to tell the label's values apart ("sufficient"). The authors' code
+    takes the sum of squared errors, which is 0.5. As labels in [0, 1] vary by 1/12 or less, q(z|u) then gains nothing
+    from u, and falls back to N(0, I); it does so, too, if the variance is learned, because independent labels are all
+    noise to it.
     """
 
     encoder: nn.Module
@@ -106,12 +108,14 @@ def create_prior(given: Mapping[str, Any]) -> nn.Module:
     """A prior by ``{"name": …}`` and its parameters."""
     parameters = dict(given)
     name = parameters.pop("name", None)
-    if name not in PRIORS:
+    if not isinstance(name, str) or name not in PRIORS:
         raise unknown_name("prior", str(name), PRIORS)
-    try:
-        return PRIORS[name](**parameters)
-    except TypeError as error:
-        raise ArgumentError("prior", dict(given), str(error)) from error
+    taken = inspect.signature(PRIORS[name]).parameters.values()
+    known = ["name", *(one.name for one in taken if one.kind is one.POSITIONAL_OR_KEYWORD)]
+    for key in parameters:
+        if key not in known:
+            raise unknown_name(f"parameter of {name}", str(key), known)
+    return PRIORS[name](**parameters)
 
 
 def layout_of(spec: MethodSpec) -> LabelLayout:

@@ -16,7 +16,7 @@ from unweave.methods.annealed_vae import annealed_vae
 from unweave.methods.beta_tcvae import beta_tcvae
 from unweave.methods.beta_vae import beta_vae
 from unweave.methods.checks import check_correlation, check_count
-from unweave.methods.composition import Composition
+from unweave.methods.composition import Composition, LabelNeed
 from unweave.methods.dip_vae import dip_vae_i, dip_vae_ii
 from unweave.methods.factor_vae import factor_vae
 from unweave.methods.full_vae import full_vae
@@ -27,7 +27,7 @@ from unweave.methods.kl import KL
 from unweave.methods.label_choice import LabelChoice, choose_labels, refuse_labels
 from unweave.methods.likelihoods import create_likelihood
 from unweave.methods.ml_vae import ml_vae
-from unweave.methods.priors import create_prior, layout_of
+from unweave.methods.priors import PRIORS, create_prior, layout_of
 from unweave.methods.spec import MethodSpec
 from unweave.methods.terms import TERMS, Term, create_term
 from unweave.methods.vae import VAE, vae
@@ -62,6 +62,19 @@ def hyperparameters(name: str) -> dict[str, Any]:
     """A method's hyperparameters and their defaults."""
     parameters = inspect.signature(_find(name)).parameters.values()
     return {parameter.name: parameter.default for parameter in parameters}
+
+
+def label_need(
+    name: str,
+    prior: str | Mapping[str, Any] | None = None,
+    extra_terms: Sequence[Term | Mapping[str, Any]] = (),
+    **hyperparameters: Any,
+) -> LabelNeed:
+    """Whether a method learns from labels ("none": it does not), and if so, whether it needs those of every row."""
+    further = [
+        create_term(**_describe_term(term)) if isinstance(term, Mapping) else term for term in extra_terms
+    ]
+    return _compose(name, hyperparameters, _named(prior)).extended(further).label_need
 
 
 def create(
@@ -112,11 +125,7 @@ def create(
     seed
         of the initial weights. None: ``train`` draws them from its own seed.
     """
-    given_prior = {"name": prior} if isinstance(prior, str) else None if prior is None else dict(prior)
-    further = [
-        create_term(**_describe_term(term)) if isinstance(term, Mapping) else term for term in extra_terms
-    ]
-    need = _compose(name, hyperparameters, given_prior).extended(further).label_need
+    need = label_need(name, prior, extra_terms, **hyperparameters)
     if need == "none" and labels is not None:
         raise refuse_labels(name, labels)
     chosen = None if need == "none" else choose_labels(data, labels)
@@ -131,7 +140,7 @@ def create(
         extra_terms=[_describe_term(term) for term in extra_terms],
         image_shape=list(data.image_shape),
         dataset_size=len(data) if data.finite else None,
-        prior=given_prior,
+        prior=_named(prior),
         labels=None if chosen is None else chosen.spec,
     )
     own_terms = [term for term in extra_terms if not isinstance(term, Mapping)]
@@ -175,6 +184,12 @@ def build(
         spec=spec,
         own_networks=[made for made, mine in zip(networks, given, strict=True) if mine is None],
     )
+
+
+def _named(prior: str | Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if not isinstance(prior, str | Mapping | None):
+        raise ArgumentError("prior", prior, f"needs a name ({', '.join(PRIORS)}), or a mapping with one")
+    return {"name": prior} if isinstance(prior, str) else None if prior is None else dict(prior)
 
 
 def _find(name: str) -> Callable[..., list[Term] | Composition]:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from unweave.data import Dataset
+from unweave.data.columns import as_array
 from unweave.data.labels import Labels, labels_from_spec
 from unweave.data.pairs import Pairs
 from unweave.errors import ArgumentError
@@ -83,7 +84,7 @@ class VAE(nn.Module):
 
     # --- using a trained model -----------------------------------------------------------------
 
-    def encode(self, images: Tensor, u: Tensor | None = None) -> Posterior:
+    def encode(self, images: Tensor, u: Tensor | npt.ArrayLike | None = None) -> Posterior:
         """The posterior of images (n, C, H, W) in [0, 1].
 
         An encoder that takes labels gets ``u`` (n, d); without it, those that q(u|x) predicts, if the method has
@@ -102,11 +103,14 @@ class VAE(nn.Module):
             return ()
         return ("given", "unknown") if self.predictor is None else ("given", "predicted", "unknown")
 
-    def posterior(self, images: Tensor, labels: LabelMode, u: Tensor | None = None) -> Posterior:
+    def posterior(
+        self, images: Tensor, labels: LabelMode, u: Tensor | npt.ArrayLike | None = None
+    ) -> Posterior:
         """The posterior of images by an encoder that takes labels, and how it comes by them:
 
         "given"
-            q(z|x,u) for the given ``u`` (n, d); a missing label (NaN) is predicted, if the method can.
+            q(z|x,u) for the given ``u`` (n, d), a tensor or an array; a missing label (NaN) is predicted, if the
+            method can.
         "predicted"
             q(z|x,u) for the most probable u under q(u|x).
         "unknown"
@@ -120,11 +124,20 @@ class VAE(nn.Module):
             raise ArgumentError("u", None if u is None else "a tensor", "goes with 'given', and only with it")
         if labels == "unknown":
             return Posterior(*mixture_posterior(self.encoder, images, self.label_draws))
-        if u is None:
-            return Posterior(*self.encoder(images, self.predictor.predict(images).mode()))
-        return Posterior(*self.encoder(images, self._complete(images, self._check_labels(u, images))))
+        return Posterior(*self.encoder(images, self.completed(images, u)))
 
-    def encode_given(self, images: Tensor, u: Tensor) -> Posterior:
+    def completed(self, images: Tensor, u: Tensor | npt.ArrayLike | None = None) -> Tensor:
+        """u (n, d) without NaN: a missing label, or all of them, are the most probable ones under q(u|x)."""
+        known = None if u is None else self._check_labels(u, images)
+        if known is not None and not known.isnan().any():
+            return known
+        if self.predictor is None:
+            told = None if u is None else "NaN"
+            raise ArgumentError("u", told, f"{self.spec.name} has no q(u|x) to predict missing labels")
+        found: Tensor = self.predictor.predict(images).mode()
+        return found if known is None else torch.where(known.isnan(), found, known)
+
+    def encode_given(self, images: Tensor, u: Tensor | npt.ArrayLike) -> Posterior:
         """q(z|x,u): the same as ``posterior(images, "given", u)``."""
         return self.posterior(images, "given", u)
 
@@ -144,6 +157,14 @@ class VAE(nn.Module):
         if self.prior is not None:
             draws = labels.sample(UNKNOWN_DRAWS, np.random.default_rng(0))
             self.label_draws = torch.from_numpy(draws).to(self.label_draws)
+
+    def remember_labels(self, array: npt.ArrayLike) -> None:
+        """Take the array of labels again that a loaded method was created with; ``labels_for`` checks that it is."""
+        if "array" not in (self.spec.labels or {}):
+            raise ArgumentError(
+                "labels", np.shape(array), f"this {self.spec.name} did not learn from an array"
+            )
+        self._label_array = np.asarray(array)
 
     def labels_for(self, data: Dataset) -> Labels | None:
         """The labels of ``data`` that the method learns from; None if it learns from images alone."""
@@ -233,14 +254,15 @@ class VAE(nn.Module):
 
     # --- inside --------------------------------------------------------------------------------
 
-    def _check_labels(self, u: Tensor | None, images: Tensor) -> Tensor:
+    def _check_labels(self, given: Tensor | npt.ArrayLike | None, images: Tensor) -> Tensor:
         assert self.layout is not None
+        u = given if given is None or isinstance(given, Tensor) else _as_tensor(given)
         wanted = (len(images), self.layout.width)
         if u is None or tuple(u.shape) != wanted:
             told = None if u is None else f"a tensor of shape {tuple(u.shape)}"
             names = ", ".join(column.name for column in self.layout.columns)
             raise ArgumentError("u", told, f"{self.spec.name} needs labels of shape {wanted} ({names})")
-        return u.to(images.dtype)
+        return u.to(images)
 
     def _check_pairs(self, changed: Tensor | None, images: Tensor) -> Tensor:
         if changed is None or 2 * len(changed) != len(images):
@@ -248,15 +270,6 @@ class VAE(nn.Module):
             needs = f"{self.spec.name} needs pairs of images, and for each which factors changed"
             raise ArgumentError("changed", told, f"{needs}; there are {len(images)} images")
         return changed
-
-    def _complete(self, images: Tensor, u: Tensor) -> Tensor:
-        """u without NaN: missing labels are predicted."""
-        missing = u.isnan()
-        if not missing.any():
-            return u
-        if self.predictor is None:
-            raise ArgumentError("u", "NaN", f"{self.spec.name} has no q(u|x) to predict missing labels")
-        return torch.where(missing, self.predictor.predict(images).mode(), u)
 
     def _labelled(self, made: Pass, images: Tensor | None, u: Tensor | None) -> Labelled:
         """The images with labels of a step: others, if given, and else those of the batch itself."""
@@ -271,3 +284,11 @@ class VAE(nn.Module):
             self.encoder(images)[0] if self.prior is None else None,
             None if self.predictor is None else self.predictor.predict(images),
         )
+
+
+def _as_tensor(u: npt.ArrayLike) -> Tensor:
+    """Labels that are an array, or lists of numbers."""
+    given = as_array(u, "u")
+    if given.dtype.kind not in "biuf":
+        raise ArgumentError("u", f"{given.dtype} array of shape {given.shape}", "needs numbers")
+    return torch.from_numpy(given.astype(np.float64))

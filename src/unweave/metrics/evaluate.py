@@ -46,6 +46,10 @@ PROTOCOLS: dict[str, dict[str, dict[str, Any]]] = {
 SAMPLED, UNSUPERVISED = "gaussian_total_correlation_sampled", "unsupervised"
 
 
+# These ask which factor was held, so that there must be two.
+ASK_WHICH = ("beta_vae", "factor_vae", "z_diff", "z_min_variance")
+
+
 def evaluate(
     representation: Representation,
     dataset: Dataset,
@@ -132,6 +136,8 @@ def applies(name: str, data: Dataset, is_vae: bool) -> bool:
         return is_vae
     if METRICS[name].continuous:
         return bool(data.space)
+    if name in ASK_WHICH:
+        return has_factors and sum(size != 1 for size in data.space.sizes) > 1
     return has_factors or not _needs_factors(name)
 
 
@@ -245,6 +251,7 @@ def _chosen(metrics: str | Sequence[str], data: Dataset, representation: Represe
             raise unknown_name("metrics", name, [*known, "paper", "all"])
         if not applies(name, data, is_vae):
             told = "needs a VAE" if has_factors or not _needs_factors(name) else "needs discrete factors"
+            told = "needs two discrete factors" if name in ASK_WHICH else told
             raise ArgumentError("metrics", name, f"{told}; this is {data.name} with {representation!r:.60}")
     return list(dict.fromkeys(named))
 

@@ -12,9 +12,12 @@ import torch
 from scipy.linalg import qr
 
 from unweave.data import Dataset
+from unweave.data.columns import as_array
 from unweave.errors import ArgumentError
 from unweave.methods import VAE
 from unweave.methods.checks import check_count, check_positive
+from unweave.metrics.table import method_of
+from unweave.training import Run
 
 Array = npt.NDArray[np.float64]
 
@@ -59,7 +62,7 @@ class PriorRank:
 
 
 def conditional_prior_rank(
-    method: VAE,
+    method: Run | VAE,
     labels: Dataset | npt.ArrayLike,
     *,
     num_labels: int = 1_000,
@@ -81,6 +84,8 @@ def conditional_prior_rank(
 
     Parameters
     ----------
+    method
+        one with a prior given labels, or a run of such a one.
     labels
         the data set that the method learns from, or labels u (M, d) of one's own. Of the data's rows all are
         looked at, or 100,000 random ones.
@@ -91,14 +96,19 @@ def conditional_prior_rank(
     seed
         of the random choices.
     """
-    if method.prior is None:
+    trained = method_of(method)
+    if trained is None:
+        raise ArgumentError("method", method, "needs a method, or a run")
+    if trained.prior is None:
         told = "has no prior given labels: ivae, idvae and any method with prior=… do"
-        raise ArgumentError("method", method.spec.name, told)
+        raise ArgumentError("method", trained.spec.name, told)
     check_count("num_labels", num_labels)
     check_positive("tolerance", tolerance)
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise ArgumentError("seed", seed, "needs a whole number >= 0")
     rng = np.random.default_rng(seed)
-    u = _distinct(_labels(method, labels, num_labels, rng), num_labels, rng)
-    parameters = _parameters_of(method, u)
+    u = _distinct(_labels(trained, labels, num_labels, rng), num_labels, rng)
+    parameters = _parameters_of(trained, u)
     needed = parameters.shape[1]
     scale = np.linalg.norm(parameters, 2)
     spread = _singular_values(parameters - parameters.mean(0))
@@ -133,7 +143,7 @@ def _labels(
         return labels.of(
             rows if len(rows) <= _MOST_ROWS else np.sort(rng.choice(rows, _MOST_ROWS, replace=False))
         )
-    u = np.asarray(given)
+    u = as_array(given, "labels")
     assert method.layout is not None
     if u.ndim != 2 or u.dtype.kind not in "fiub" or u.shape[1] != method.layout.width:
         told = f"{u.dtype} array of shape {u.shape}"
@@ -157,8 +167,11 @@ def _parameters_of(method: VAE, u: Array) -> Array:
     """lambda(u) (M, 2n) of latents scaled to mean 0 and variance 1 over the labels, in double precision."""
     prior = copy.deepcopy(method.prior).double().cpu()
     with torch.no_grad():
-        mean, log_variance = (part.numpy() for part in prior.given(torch.from_numpy(u)))
-    variance = np.exp(log_variance)
+        prior_mean, log_variance = prior.given(torch.from_numpy(u))
+    mean, variance = prior_mean.numpy(), log_variance.exp().numpy()
+    wrong = ~(np.isfinite(mean) & np.isfinite(variance) & (variance > 0)).all(1)
+    if wrong.any():
+        raise ArgumentError("labels", u[wrong.argmax()].tolist(), "p(z|u) is not finite there")
     of_latent = variance.mean(0) + mean.var(0)
     return natural_parameters((mean - mean.mean(0)) / np.sqrt(of_latent), variance / of_latent)
 

@@ -12,10 +12,11 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from unweave.data import Dataset
+from unweave.data import Dataset, registry
 from unweave.data.batches import to_tensor
 from unweave.data.factors import Rng
 from unweave.data.lazy import LazyArray
+from unweave.data.looks import looks
 from unweave.data.rows import Rows
 from unweave.errors import ArgumentError
 from unweave.methods import VAE
@@ -33,6 +34,7 @@ Representation = Run | VAE | Encoder
 # one size: the last is filled up. On a CPU a small one: its activations stay in the cache and in memory that the
 # process has, where those of 256 images would be mapped afresh for each layer, at almost twice the time.
 CPU_BATCH, GPU_BATCH = 64, 4096
+_FEW = 64
 
 
 class RepresentationTable:
@@ -43,9 +45,9 @@ class RepresentationTable:
     to its weights; it belongs to these weights and is not used with others. The images of a stochastic
     data set are drawn anew at every access, so their codes are not kept.
 
-    ``labels``: how a method whose encoder takes labels u comes by them: "given" (each image's true labels, as in
-    the papers; the codes then know what they are scored against), "predicted" by q(u|x), or "unknown". Default:
-    predicted where the method can, else unknown.
+    ``labels``: how a method whose encoder takes labels u comes by them: "given" (those of each image, as the method
+    gets them in training, and as in the papers; the codes then know what they are scored against), "predicted" by
+    q(u|x), or "unknown". Default: predicted where the method can, else unknown.
     """
 
     def __init__(
@@ -113,7 +115,9 @@ class RepresentationTable:
         if folder is None or self.method is None:
             return _MemoryTable(shape, draw)
         mode = f"-{self.labels}" if self.labels else ""
-        place = folder / "codes" / f"{self.data.name}-{_fingerprint(self.method)}{mode}"
+        # The content of a registered data set is fixed: a few images tell that it is the one.
+        seen = looks(self.data, _FEW if self.data.name in registry.names() else None)
+        place = folder / "codes" / f"{self.data.name}-{seen}-{_fingerprint(self.method)}{mode}"
         return LazyArray(place, shape, draw, version=1, dtype=np.float32, block=1024 * self.batch_size)
 
 

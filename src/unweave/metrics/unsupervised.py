@@ -38,8 +38,9 @@ def unsupervised(
     correlated posterior), ``kl_per_code`` (D,), ``elbo``, and of images decoded from mean codes ``l1`` and
     ``l2``: the mean over images of sum |x - x'| and of sum (x - x')^2 over pixels.
 
-    An encoder that takes labels gets them as ``labels`` says; the KL is then to p(z|u), and NaN (as the bound is)
-    for labels that are unknown: the mixture over them has no closed form.
+    An encoder that takes labels gets them as ``labels`` says; the KL is then to p(z|u). With "given" the bound is one
+    on log p(x|u), with "predicted" it is NaN, as it would need q(u|x) and p(u) as well, and with "unknown" the KL is
+    NaN, too: the mixture over labels has no closed form.
     """
     given = method.labels_for(data) if labels == "given" else None
     device = next(method.parameters()).device
@@ -65,7 +66,7 @@ def unsupervised(
     details = {name: total / num_images for name, total in sums.items()}
     per_code = (kl / num_images).cpu().numpy()
     total_kl = float(per_code.sum()) + correlation_constant(correlation, method.spec.latent_size)
-    elbo = -details["reconstruction"] - total_kl
+    elbo = np.nan if labels == "predicted" else -details["reconstruction"] - total_kl
     return Score(
         elbo,
         {**details, "kl": total_kl, "kl_per_code": np.asarray(per_code), "elbo": elbo},
@@ -86,5 +87,5 @@ def _kl(
         return kl_to_standard_normal(mean, log_variance)
     if labels == "unknown":
         return torch.full_like(mean, torch.nan)
-    prior = method.prior.given(method.predictor.predict(images).mode() if u is None else u)
+    prior = method.prior.given(method.completed(images, u))
     return kl_between(mean, log_variance, prior.mean, prior.log_variance)

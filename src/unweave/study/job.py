@@ -112,6 +112,7 @@ def _resolved(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Hyperparameters with their defaults, and checked settings; equal runs come out equal (4 is 4.0)."""
     from unweave.methods import METHODS, hyperparameters
+    from unweave.methods.registry import label_need
 
     _check_data(data)
     if not isinstance(method, str):
@@ -128,7 +129,9 @@ def _resolved(
             raise unknown_name(
                 f"hyperparameter of {method}", name, [*known, *(f for f in Training.model_fields)]
             )
-    METHODS[method](**given)
+    need = label_need(method, training["prior"], training["extra_terms"], **given)
+    if need == "none" and "labels" not in own:  # the study's labels are for those that learn from them
+        training = {**training, "labels": None}
     return {name: _typed(given.get(name, default), default) for name, default in known.items()}, training
 
 

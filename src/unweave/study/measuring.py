@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import torch
 from safetensors.numpy import load_file, save_file
 
 from unweave.data import Dataset
 from unweave.files import replacing, write_text
+from unweave.methods.marginal import usage
 from unweave.metrics import RepresentationTable, Score, evaluate
 from unweave.study.units import UDR, Unit, scalars
 from unweave.training import Run
@@ -94,8 +96,8 @@ def _keep_codes(path: Path, run: Run, data: Dataset, unit: Unit) -> None:
     n = int(unit.params["num_images"])
     which = data.sample_rows(n, rng) if data.finite else data.sample_factors(n, rng)
     table = RepresentationTable(run, data, unit.labels)
-    mean, log_variance = np.moveaxis(table.posterior(which, rng).astype(np.float64), 1, 0)
-    kl = 0.5 * (mean**2 + np.exp(log_variance) - log_variance - 1).mean(axis=0)
+    mean, log_variance = (torch.from_numpy(part) for part in np.moveaxis(table.posterior(which, rng), 1, 0))
+    kl = usage(mean.double(), log_variance.double(), run.method.prior is not None).kl.numpy()
     with replacing(path) as temporary:
         save_file({"codes": np.ascontiguousarray(mean, np.float32), "kl": kl}, temporary)
 

@@ -84,7 +84,7 @@ def training_rate(
 ) -> tuple[float, int]:
     """Images per second of training a method on random images, in this process; and the bytes of its weights.
 
-    The images have four factors of four values, for methods that learn from labels or pairs.
+    The images have factors of two values, for methods that learn from labels or pairs; no more of them than latents.
     """
     import numpy as np
     import torch
@@ -98,7 +98,8 @@ def training_rate(
     from unweave.training.session import Session
 
     images = np.random.default_rng(0).integers(0, 256, (256, *image_shape), np.uint8)
-    data = from_arrays(images, np.indices((4, 4, 4, 4)).reshape(4, -1).T)
+    count = min(4, int(settings.get("latent_size", 10)))  # type: ignore[call-overload]
+    data = from_arrays(images, np.arange(len(images))[:, None] >> np.arange(count) & 1)
     model = create(method, data, **settings)  # type: ignore[arg-type]
     model.initialise(0)
     keep_freed_memory()

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from unweave.errors import ArgumentError, DataError, UnweaveError
+from unweave.errors import ArgumentError, DataError, UnweaveError, unknown_name
 
 # The columns of results.parquet, in order. ``strength`` is the method's first hyperparameter (NaN if it has none);
 # ``settings`` is everything else that a run was given, as JSON; ``seconds`` is what computing the score took.
@@ -33,6 +33,7 @@ COLUMNS: dict[str, str] = {
 T = TypeVar("T")
 RUN_COLUMNS = list(COLUMNS)[: list(COLUMNS).index("metric")]
 TABLE, SPEC = "results.parquet", "study.yaml"
+_LABEL_MODES = ("given", "predicted", "unknown")  # those of units.py, which would bring torch with it
 
 
 class NotInStudyError(UnweaveError):
@@ -113,6 +114,8 @@ def select(
     says which, those are taken that no true label went into (predicted, else unknown), so that they compare with
     other methods'.
     """
+    if labels is not None and labels not in _LABEL_MODES:
+        raise unknown_name("labels", labels, _LABEL_MODES)
     rows = table[table["metric"] == metric]
     if rows.empty:
         raise NotInStudyError(f"the study has no metric {metric!r}")
@@ -132,6 +135,12 @@ def select(
         first = rows["representation"].map(preference).sort_values(kind="stable").index
         rows = rows.loc[rows.loc[first].drop_duplicates("run").index.sort_values()]
     return rows
+
+
+def label_modes(table: pd.DataFrame) -> pd.Series[str]:
+    """How the encoder behind each row came by labels u: given, predicted or unknown; empty where it takes none."""
+    names = table["representation"]
+    return names.map({name: name.partition("_u_")[2] for name in names.unique()})
 
 
 def wide(table: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy.typing as npt
 from torch import nn
 
 from unweave.errors import DataError
@@ -46,13 +47,20 @@ class Run:
         return self.log.records
 
 
-def load(path: Path | str, *, encoder: nn.Module | None = None, decoder: nn.Module | None = None) -> VAE:
+def load(
+    path: Path | str,
+    *,
+    encoder: nn.Module | None = None,
+    decoder: nn.Module | None = None,
+    labels: npt.ArrayLike | None = None,
+) -> VAE:
     """The method of a run directory with its trained weights, on the CPU, ready to encode.
 
     Of an unfinished run it has the weights of the last checkpoint. A run of the user's own networks or
     unregistered terms needs them: pass ``encoder`` / ``decoder``, import the module that registers the terms.
+    One that learned from the user's own array of labels needs it (``labels``) to be given labels again.
     """
-    return load_run(path, encoder=encoder, decoder=decoder).method
+    return load_run(path, encoder=encoder, decoder=decoder, labels=labels).method
 
 
 def load_run(
@@ -61,8 +69,9 @@ def load_run(
     encoder: nn.Module | None = None,
     decoder: nn.Module | None = None,
     terms: tuple[Term, ...] = (),
+    labels: npt.ArrayLike | None = None,
 ) -> Run:
-    """A run directory as a :class:`Run`."""
+    """A run directory as a :class:`Run`. One that learned from an array of labels needs it again to be given them."""
     folder = Path(path)
     spec = RunSpec.read(folder / SPEC)
     method = build(spec.method, encoder=encoder, decoder=decoder, terms=terms)
@@ -73,6 +82,8 @@ def load_run(
         load_weights(folder / STATE, method, "model/")
     else:
         raise DataError(f"{folder}: the run has no weights yet")
+    if labels is not None:
+        method.remember_labels(labels)
     method.fresh = False
     method.eval()
     history = History()

@@ -99,3 +99,59 @@ def test_no_results_make_an_empty_table():
     found = median_scores(as_table([]))
     assert isinstance(found, pd.DataFrame)
     assert found.empty
+
+
+@pytest.fixture
+def labelled():
+    """iVAE and SS-iVAE, whose codes score 0.9 with the true labels and 0.1 or 0.2 without them."""
+    found = rows([0.3, 0.3]) + rows([-40.0], metric="unsupervised", representation="sampled")
+    for method in ("ivae", "ss_ivae"):
+        own = {"method": method, "strength": 1.0}
+        for kind, metric in (("mean", "mig"), ("sampled", "unsupervised")):
+            found += rows([0.9, 0.9], **own, metric=metric, representation=f"{kind}_u_given")
+            found += rows([0.1, 0.1], **own, metric=metric, representation=f"{kind}_u_unknown")
+    found += rows([0.2, 0.2], method="ss_ivae", metric="mig", representation="mean_u_predicted")
+    found += rows([0.4, 0.4], method="ivae", metric="udr")
+    table = as_table(found)
+    return table.assign(run=table["method"] + table["seed"].astype(str))
+
+
+def test_scores_of_codes_that_saw_true_labels_are_kept_apart(labelled):
+    blind = median_scores(labelled).set_index(["method", "metric"])
+    assert blind["value"].to_dict() == {
+        ("beta_vae", "mig"): 0.3, ("beta_vae", "unsupervised"): -40.0, ("ivae", "mig"): 0.1,
+        ("ivae", "unsupervised"): 0.1, ("ivae", "udr"): 0.4, ("ss_ivae", "mig"): 0.2, ("ss_ivae", "unsupervised"): 0.1,
+    }  # fmt: skip
+    assert blind.loc[("ss_ivae", "mig"), "representation"] == "mean_u_predicted"
+    assert blind.loc[("ss_ivae", "unsupervised"), "representation"] == "sampled_u_unknown"
+    given = median_scores(labelled, u_given=True)
+    assert set(given["method"]) == {"ivae", "ss_ivae"}
+    assert set(given["metric"]) == {"mig", "unsupervised"}
+    assert set(given["value"]) == {0.9}
+    assert given["representation"].str.endswith("_u_given").all()
+
+
+def test_a_study_of_such_methods_alone_has_the_same_scores(labelled):
+    found = median_scores(labelled[labelled["method"] == "ivae"])
+    assert found[["metric", "value"]].to_numpy().tolist() == [
+        ["mig", 0.1],
+        ["unsupervised", 0.1],
+        ["udr", 0.4],
+    ]
+
+
+def test_without_such_methods_nothing_is_given(labelled):
+    assert median_scores(labelled[labelled["method"] == "beta_vae"], u_given=True).empty
+
+
+def test_with_true_labels_only_there_is_nothing_to_compare(labelled):
+    table = labelled[labelled["representation"].isin(["mean", "mean_u_given"])]
+    assert set(median_scores(table, ["mig"])["method"]) == {"beta_vae"}
+    table = table[table["representation"] == "mean_u_given"]
+    assert median_scores(table).empty
+    assert len(median_scores(table, u_given=True)) == 2
+
+
+def test_each_protocol_has_the_codes_that_it_has():
+    table = as_table(rows([0.5]) + rows([0.1], protocol="dlib", representation="sampled"))
+    assert one(median_scores(table), protocol="dlib")["representation"] == "sampled"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from unweave.figures.style import data_name, method_name, metric_name, order
+from unweave.figures.style import data_name, method_name, metric_name, order, representation_name
 from unweave.study import Results
 from unweave.study.results import RUN_COLUMNS
 
@@ -49,7 +49,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("Steps", _numbers(runs["steps"])),
         ("Latents", _numbers(runs["latent_size"])),
         ("Metrics", ", ".join(map(metric_name, own))),
-        ("Representations", ", ".join(table["representation"].unique())),
+        ("Representations", ", ".join(map(representation_name, table["representation"].unique()))),
         ("Protocols", ", ".join(table["protocol"].unique())),
     ]
     if runs["correlation"].nunique() > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import importlib.metadata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import resources
@@ -17,10 +17,12 @@ from unweave.figures.exhibits import Exhibit
 from unweave.figures.report import tables
 from unweave.figures.report.draw import Drawn
 from unweave.figures.report.facts import facts, summary
-from unweave.figures.report.scores import CSV, TEX, score_tables
+from unweave.figures.report.labels import U_GIVEN, full_caption, label_note, modes_by_method
+from unweave.figures.report.scores import file_names, score_tables
 from unweave.study import Results
 from unweave.training.spec import installed_versions
 
+SCORES, SCORES_U_GIVEN = "scores", "scores-u-given"
 FAILURES = "tables/failures.csv"
 _ERROR = 500  # characters of an error on the page; the file has it all
 # What decides figures, next to what decides runs.
@@ -51,12 +53,18 @@ class Section:
     entries: tuple[tuple[str, str], ...] = ()
 
 
-def page(results: Results, scores: pd.DataFrame, chapters: Sequence[Chapter], command: str) -> str:
-    """The page as text; ``scores`` is from ``median_scores``."""
+def page(
+    results: Results, scores: Mapping[str, pd.DataFrame], chapters: Sequence[Chapter], command: str
+) -> str:
+    """The page as text; ``scores`` are from ``median_scores``, those with u given as ``SCORES_U_GIVEN``."""
+    modes = modes_by_method(results.table)
     sections = [
-        _summary(results),
-        _scores(scores),
-        *(_paper(chapter) for chapter in chapters if chapter.drawn),
+        _summary(results, label_note(modes)),
+        _scores(SCORES, "Scores", "", scores[SCORES]),
+        _scores(
+            SCORES_U_GIVEN, "Scores with u given: made from the true labels", U_GIVEN, scores[SCORES_U_GIVEN]
+        ),
+        *(_paper(chapter, modes) for chapter in chapters if chapter.drawn),
         _failed_exhibits(chapters),
         _absent_exhibits(chapters),
         _failures(results),
@@ -80,36 +88,40 @@ def failure_table(results: Results) -> pd.DataFrame:
 # --- the sections, in order ----------------------------------------------------------------------
 
 
-def _summary(results: Results) -> Section:
+def _summary(results: Results, note: str) -> Section:
     body = f"<p>{escape(summary(results))}</p>"
+    if note:
+        body += f'<p class="note">{escape(note)}</p>'
     if not results.table.empty:
         body += f'<dl class="facts">{_pairs(facts(results))}</dl>'
     return Section("summary", "Summary", body)
 
 
-def _scores(scores: pd.DataFrame) -> Section:
+def _scores(name: str, title: str, note: str, scores: pd.DataFrame) -> Section:
     if scores.empty:
-        return Section("scores", "Scores", "")
+        return Section(name, title, "")
     body = [
+        f'<p class="note">{escape(note)}</p>' if note else "",
         "<p>The median of each method over all strengths and seeds; below it the 95 % bootstrap interval of the "
         "median. A column's heading sorts by it.</p>",
-        links((CSV, TEX)),
+        links(file_names(name)),
     ]
     entries = []
-    for place, (title, table) in enumerate(score_tables(scores)):
-        entries.append((f"scores-{place}", title))
-        body.append(f'<h3 id="scores-{place}">{escape(title)}</h3>{table}')
-    return Section("scores", "Scores", "".join(body), tuple(entries))
+    for place, (condition, table) in enumerate(score_tables(scores)):
+        entries.append((f"{name}-{place}", condition))
+        body.append(f'<h3 id="{name}-{place}">{escape(condition)}</h3>{table}')
+    return Section(name, title, "".join(body), tuple(entries))
 
 
-def _paper(chapter: Chapter) -> Section:
+def _paper(chapter: Chapter, modes: Mapping[str, set[str]]) -> Section:
     body = []
     for drawn in chapter.drawn:
         exhibit = drawn.exhibit
         body.append(
             f'<article id="exhibit-{escape(exhibit.name)}"><h3>{escape(exhibit.title)}</h3>'
             f'<p class="source">{escape(exhibit.source)}</p><figure>{drawn.body}'
-            f"<figcaption>{escape(exhibit.caption)}</figcaption></figure>{links(tuple(drawn.files))}</article>"
+            f"<figcaption>{escape(full_caption(exhibit.caption, modes))}</figcaption></figure>"
+            f"{links(tuple(drawn.files))}</article>"
         )
     entries = tuple((f"exhibit-{drawn.exhibit.name}", drawn.exhibit.title) for drawn in chapter.drawn)
     return Section(f"paper-{chapter.name}", chapter.title, "".join(body), entries)

@@ -10,20 +10,25 @@ import pandas as pd
 from unweave.figures.report.tables import MISSING, csv_text, flat, scrolling, tex_text
 from unweave.figures.style import data_name, method_name, metric_name, order
 from unweave.study.analyses.scores import CONDITIONS
+from unweave.study.results import label_modes
 
-CSV, TEX = "tables/scores.csv", "tables/scores.tex"
 
-
-def score_files(scores: pd.DataFrame) -> dict[str, bytes]:
+def score_files(scores: pd.DataFrame, name: str) -> dict[str, bytes]:
     """What ``median_scores`` found, as CSV, and the medians alone as a LaTeX table of methods by metrics."""
     if scores.empty:
         return {}
     rows = pd.concat([rows for _, rows in _conditions(scores)])
-    named = rows.assign(data=rows["data"].map(data_name), method=rows["method"].map(method_name))
+    named = rows.assign(data=rows["data"].map(data_name), method=rows["name"])
     index = [*_varying(scores), "method"]
     medians = named.pivot_table("value", index, "metric", aggfunc="first", sort=False)
     medians = flat(medians[scores["metric"].unique().tolist()].rename(columns=metric_name))
-    return {CSV: csv_text(scores).encode(), TEX: tex_text(medians).encode()}
+    csv, tex = file_names(name)
+    return {csv: csv_text(scores).encode(), tex: tex_text(medians).encode()}
+
+
+def file_names(name: str) -> tuple[str, str]:
+    """Where the files of ``score_files`` lie beside the page."""
+    return f"tables/{name}.csv", f"tables/{name}.tex"
 
 
 def score_tables(scores: pd.DataFrame) -> list[tuple[str, str]]:
@@ -32,12 +37,24 @@ def score_tables(scores: pd.DataFrame) -> list[tuple[str, str]]:
 
 
 def _conditions(scores: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """What can be compared, with a title; methods in the papers' order."""
+    """What can be compared, with a title; methods in the papers' order, as people call them in ``name``."""
     ranks = {name: place for place, name in enumerate(sorted(scores["method"].unique(), key=order))}
     varying = _varying(scores)
-    for condition, rows in scores.groupby(varying, sort=False):
+    named = scores.assign(name=_method_names(scores))
+    for condition, rows in named.groupby(varying, sort=False):
         title = ", ".join(map(_condition_text, varying, condition))
         yield title, rows.sort_values("method", key=lambda names: names.map(ranks), kind="stable")
+
+
+def _method_names(scores: pd.DataFrame) -> pd.Series[str]:
+    """Names that say how an encoder that takes labels came by them: "iVAE (u unknown)".
+
+    A score that does not tell (UDR compares codes that saw no true label) stands in the row of the others.
+    """
+    modes = label_modes(scores)
+    told = modes.mask(modes == "")
+    told = " (u " + told.fillna(told.groupby(scores["method"]).transform("first")) + ")"
+    return scores["method"].map(method_name) + told.fillna("")
 
 
 def _varying(scores: pd.DataFrame) -> list[str]:
@@ -55,12 +72,13 @@ def _table(scores: pd.DataFrame, label: str) -> str:
     metrics = scores["metric"].unique()
     heads = "".join(f'<th scope="col" class="number">{escape(metric_name(name))}</th>' for name in metrics)
     body = []
-    for method, rows in scores.groupby("method", sort=False):
+    for (_, name), rows in scores.groupby(["method", "name"], sort=False):
         numbers = rows[["value", "low", "high"]].to_numpy()
-        cells = {name: _cell(*three) for name, three in zip(rows["metric"], numbers, strict=True)}
-        row = "".join(cells.get(name, f'<td class="number">{MISSING}</td>') for name in metrics)
+        cells = {metric: _cell(*three) for metric, three in zip(rows["metric"], numbers, strict=True)}
+        row = "".join(cells.get(metric, f'<td class="number">{MISSING}</td>') for metric in metrics)
         runs = f'<td class="number">{rows["n"].max():,}</td>'
-        body.append(f'<tr><th scope="row">{escape(method_name(str(method)))}</th>{runs}{row}</tr>')
+        told = escape(str(name)).replace("(u ", "(u&nbsp;")
+        body.append(f'<tr><th scope="row">{told}</th>{runs}{row}</tr>')
     head = f'<tr><th scope="col">Method</th><th scope="col" class="number">Runs</th>{heads}</tr>'
     return scrolling(label, f"<thead>{head}</thead><tbody>{''.join(body)}</tbody>")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from unweave.errors import ArgumentError, UnweaveError
 from unweave.figures.papers import PAPERS, find_paper
 from unweave.figures.report.draw import FORMATS, draw
-from unweave.figures.report.page import FAILURES, Chapter, failure_table, page
+from unweave.figures.report.page import FAILURES, SCORES, SCORES_U_GIVEN, Chapter, failure_table, page
 from unweave.figures.report.scores import score_files
 from unweave.figures.report.tables import csv_text
 from unweave.files import replacing
@@ -59,8 +59,13 @@ def write_report(
     """
     folder = _checked(out, formats)
     chapters, errors = _draw_all(results, papers, formats)
-    scores = median_scores(results.table)
-    files = score_files(scores) | _failure_files(results)
+    scores = {
+        SCORES: median_scores(results.table),
+        SCORES_U_GIVEN: median_scores(results.table, u_given=True),
+    }
+    files = _failure_files(results)
+    for name, found in scores.items():
+        files |= score_files(found, name)
     for chapter in chapters:
         for drawn in chapter.drawn:
             files |= drawn.files
