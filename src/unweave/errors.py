@@ -14,7 +14,7 @@ class ArgumentError(UnweaveError, ValueError):
     """An argument has a value that is not allowed. Raised before any work starts."""
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
-        self.argument = name
+        self.argument, self.value = name, value
         shown = repr(value)
         if len(shown) > 200:
             shown = shown[:200] + "…"

@@ -20,6 +20,12 @@ def test_the_look_of_a_data_set_is_known_without_its_files() -> None:
     assert look("mnist").shape == (28, 28, 1)
 
 
+def test_a_folder_is_opened(images, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("UNWEAVE_DATA", str(tmp_path))
+    assert look(str(images)) == Look((8, 8, 1), 24, (4, 3, 2))
+    assert look(str(images), 32).shape == (32, 32, 1)
+
+
 @pytest.mark.parametrize("name", registry.names())
 def test_every_data_set_has_a_look(name: str) -> None:
     found = look(name)

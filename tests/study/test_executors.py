@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import pytest
 
 from unweave.errors import ArgumentError, UnweaveError
 from unweave.study import executors
+from unweave.study.attempts import begin
 from unweave.study.executors import Local, thread_variables
 from unweave.study.worker import told_by
 
@@ -68,6 +70,22 @@ def test_a_worker_that_began_clears_the_count_of_those_that_did_not(opened, work
     started = workers(bad, bad, good, bad, bad, good, bad, bad, "time.sleep(60)")
     Local(1).run(opened(), until(lambda: len(started) == 9))
     assert len(started) == 9
+
+
+@pytest.mark.parametrize(
+    ("end", "crashes"), [("os.kill(os.getpid(), signal.SIGKILL)", 1), ("sys.exit(130)", 0)]
+)
+def test_a_run_is_blamed_for_the_death_of_its_worker_but_not_for_an_interruption(
+    opened, workers, end, crashes
+):
+    folder = opened()
+    path = folder.attempts(folder.jobs[0].identity)
+    begin(path, [0, 0])
+    noted = "told = {'progress': [0, 0], 'crashes': 0, 'begun': [f'{socket.gethostname()}-{os.getpid()}']}\n"
+    write = f"import json, socket; {noted}open({str(path)!r}, 'w').write(json.dumps(told))\n"
+    started = workers(SAY + write + end, "time.sleep(60)")
+    Local(1).run(folder, until(lambda: len(started) == 2))
+    assert json.loads(path.read_text())["crashes"] == crashes
 
 
 def test_workers_that_find_nothing_to_do_are_not_started_again(opened, workers, monkeypatch):

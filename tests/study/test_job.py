@@ -1,11 +1,13 @@
 import math
+import shutil
 
 import pytest
+from PIL import Image
 
 from unweave.errors import DataError
 from unweave.study.job import missing_methods, plan
 from unweave.study.source import Source, parse
-from unweave.study.spec import Study, check
+from unweave.study.spec import Study, check, load_study
 from unweave.study.work import perform
 
 POINT = {"data": "dsprites", "method": "beta_vae", "beta": 4, "seed": 0}
@@ -141,6 +143,81 @@ def test_a_point_at_fault_is_told_with_its_line(point, told):
         plan(check(source), source)
     assert str(caught.value).startswith("s.yaml, line 3: in the grid's point {")
     assert told in str(caught.value)
+
+
+GRID = """\
+name: s
+training:
+  steps: 10
+  architecture: conv
+runs:
+  product:
+    - data: [dsprites, rooms3d]
+    - chain:
+        - {method: beta_vae, beta: [1, 4]}
+        - method: beta_tcvae
+          beta:
+            - 1
+            - 4
+        - zip:
+            method: [vae, vae]
+            latent_size: [5, 6]
+    - seed: {range: 2}
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "line"),
+    [
+        ("rooms3d", "rooms4d", 7),
+        ("beta: [1, 4]", "beta: [1, -4]", 9),
+        ("            - 4", "            - -4", 13),
+        ("method: beta_tcvae", "method: beta_tvae", 10),
+        ("          beta:", "          betta:", 11),
+        ("[vae, vae]", "[vae, vea]", 15),
+        ("latent_size: [5, 6]", "latent_size: [5, 0]", 16),
+        ("range: 2", "range: [-1, 1]", 17),
+        ("architecture: conv", "architecture: conf", 4),
+    ],
+)
+def test_a_setting_at_fault_is_told_with_its_own_line(right, wrong, line):
+    assert right in GRID
+    source = parse(GRID.replace(right, wrong), "s.yaml")
+    with pytest.raises(DataError, match=f"^s.yaml, line {line}: "):
+        plan(check(source), source)
+
+
+def test_a_folder_is_known_by_what_is_in_it(images, tmp_path, monkeypatch):
+    monkeypatch.setenv("UNWEAVE_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(images, tmp_path / "copy")
+    (tmp_path / "s.yaml").write_text("runs: {data: copy, method: vae, seed: 0}")
+
+    def identity(**overrides):
+        (found,) = plan(*load_study(tmp_path / "s.yaml", overrides))
+        return found.identity
+
+    here = identity()
+    assert identity(data=str(images)) == here == identity(data="./copy")
+    first = sorted((tmp_path / "copy").glob("*.png"))[0]
+    Image.new("L", (8, 8), 7).save(first)
+    changed = identity()
+    first.rename(first.with_name("z.png"))
+    renamed = identity()
+    table = tmp_path / "copy" / "factors.csv"
+    table.write_text(table.read_text() + "\n")
+    assert len({here, changed, renamed, identity()}) == 4
+    (named,) = plan(Study(name="s", runs={"data": "dsprites", "method": "vae", "seed": 0}))
+    assert identity(data="dsprites") == named.identity
+
+
+def test_a_study_finds_its_folder_from_everywhere(images, tmp_path, monkeypatch):
+    monkeypatch.chdir(images.parent)
+    (tmp_path / "s.yaml").write_text(f"runs: {{data: [{images.name}, dsprites], method: vae, seed: 0}}")
+    study, _ = load_study(tmp_path / "s.yaml")
+    monkeypatch.chdir(tmp_path)
+    assert [found.data for found in plan(study)] == [str(images), "dsprites"]
+    assert str(images) in study.dump()
 
 
 def test_a_grid_at_fault_is_told_with_its_line():

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import Timeout
 
 from unweave.files import is_leftover
+from unweave.study.attempts import ATTEMPTS
 from unweave.study.collecting import collect
 from unweave.study.worker import work
 
@@ -32,6 +34,23 @@ def test_kills_of_the_command_and_its_workers(opened, grid, undisturbed, command
     folder = opened(grid)
     assert len(disturb(folder, command(folder), 4, random.Random(2), most_seconds=1.0)) == 4
     check(folder, undisturbed)
+
+
+def test_a_run_whose_driver_is_killed_again_and_again_has_not_failed(opened, grid, forked):
+    """Always the same run, before it has anything to show, as often as a run may take its process down."""
+    runs = [grid["runs"]["product"][0], {"method": "vae"}, {"seed": 0}]
+    folder = opened({**grid, "runs": {"product": runs}, "training": {**grid["training"], "steps": 300}})
+    (job,) = folder.jobs
+    start = forked(folder)
+    for _ in range(ATTEMPTS):
+        driver = start()
+        wait_for(lambda: begun(folder, job))
+        kill(driver.pid, None)
+        driver.wait(timeout=60)
+        wait_for(lambda: not held(folder, job))
+    assert start().wait(timeout=PATIENCE) == 0
+    assert folder.failures() == []
+    assert folder.is_done(job)
 
 
 @pytest.mark.slow
@@ -173,6 +192,28 @@ def command():
     for process in started:
         process.kill()
         process.wait()
+
+
+def begun(folder, job):
+    """Whether a run is held by a process that has noted that it begins with it."""
+    return folder.attempts(job.identity).exists() and held(folder, job)
+
+
+def held(folder, job):
+    lock = folder.lock(job.identity)
+    try:
+        lock.acquire()
+    except Timeout:
+        return True
+    lock.release()
+    return False
+
+
+def wait_for(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def done(folder):

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 from unweave.errors import ArgumentError, UnweaveError
+from unweave.study.attempts import ATTEMPTS
 from unweave.study.collecting import collect
 from unweave.study.ray_executor import RayCluster
-from unweave.study.ray_storage import Storage, StorageError, arrive, perform_away
+from unweave.study.ray_storage import Storage, StorageError, arrive, blame_away, perform_away
 from unweave.study.running import run
 from unweave.study.status import living_workers
-from unweave.study.work import ATTEMPTS
 from unweave.study.worker import work
 from unweave.training.run import STATE, steps_done
 
@@ -230,6 +230,7 @@ def test_a_run_that_takes_its_processes_down_fails(opened, tmp_path):
         with pytest.raises(Death):
             perform_away(folder, job, "cpu", die, storage)
         assert counted.exists()
+        blame_away(folder, job, storage)
     outcome, why = perform_away(folder, job, "cpu", die, storage)
     assert outcome == "failed"
     assert f"died {ATTEMPTS} times" in why

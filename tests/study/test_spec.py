@@ -1,9 +1,12 @@
+from typing import get_args
+
 import pytest
 
 from unweave.errors import ArgumentError, DataError
+from unweave.figures.papers import PAPERS
 from unweave.study.job import missing_methods, plan
 from unweave.study.source import Source, parse
-from unweave.study.spec import Evaluation, Study, Training, check, known_studies, load_study
+from unweave.study.spec import Evaluation, Report, Study, Training, check, known_studies, load_study
 from unweave.study.units import units
 
 RUNS = "runs: {data: dsprites, method: beta_vae, seed: 0}\n"
@@ -31,6 +34,9 @@ RUNS = "runs: {data: dsprites, method: beta_vae, seed: 0}\n"
         ("evaluation: {num_train: 1}", ["line 3", "evaluation.num_train = 1", "greater than or equal to 2"]),
         ("training: {steps: true}", ["line 3", "training.steps = True", "true and false"]),
         ("evaluation: {seed: yes}", ["line 3", "evaluation.seed = True", "true and false"]),
+        ("training:\n  precision: nope", ["line 4", "training.precision = 'nope'", "bf16-mixed"]),
+        ("reports:\n  - locatelo", ["line 4", "reports.0 = 'locatelo'", "'locatello'"]),
+        ("evaluation:\n  metrics: []", ["line 4", "evaluation.metrics = []", "at least 1 item"]),
         ("reports: locatello", ["line 3", "reports = 'locatello'", "list"]),
     ],
 )
@@ -46,6 +52,8 @@ def test_a_mistake_is_told_with_line_field_value_and_what_is_allowed(text, told)
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        ("steps: 5", "s.yaml, line 3: field = 'steps': did you mean 'training.steps'?"),
+        ("num_train: 5", "s.yaml, line 3: field = 'num_train': did you mean 'evaluation.num_train'?"),
         ("trainin: {}", "s.yaml, line 3: field = 'trainin': did you mean 'training'?"),
         ("training:\n  step: 5", "s.yaml, line 4: field = 'training.step': did you mean 'training.steps'?"),
         ("evaluation: {metric: [mig]}", "field = 'evaluation.metric': did you mean 'evaluation.metrics'?"),
@@ -113,9 +121,7 @@ def test_overrides_are_checked_as_the_file_is(tmp_path):
     with pytest.raises(DataError, match=r"--set training.steps: training.steps = -1: .*greater than 0"):
         load_study(tmp_path / "mine.yaml", {"training.steps": -1})
     study, source = load_study(tmp_path / "mine.yaml", {"seed": [1, -2]})
-    with pytest.raises(
-        DataError, match=r"mine.yaml, line 1 with --set seed: .*seed = -2: needs a whole number"
-    ):
+    with pytest.raises(DataError, match=r"^--set seed: .*seed = -2: needs a whole number"):
         plan(study, source)
 
 
@@ -147,3 +153,13 @@ def test_the_size_of_the_papers_studies(name, runs):
 def test_a_study_may_be_made_without_a_file():
     study = Study(name="s", runs={"data": "dsprites", "method": "vae", "seed": 0})
     assert len(plan(study)) == 1
+
+
+@pytest.mark.parametrize("name", ["runs", "state"])
+def test_a_study_is_not_called_as_a_folder_that_all_share(name):
+    with pytest.raises(DataError, match="folder that all studies share"):
+        check(parse(f"name: {name}\n{RUNS}", "s.yaml"))
+
+
+def test_the_reports_are_those_that_can_be_written():
+    assert set(get_args(Report)) == set(PAPERS)

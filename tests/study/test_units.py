@@ -6,7 +6,7 @@ from unweave.errors import DataError
 from unweave.metrics import METRICS, Score
 from unweave.study.source import parse
 from unweave.study.spec import Evaluation, check
-from unweave.study.units import applicable, identity, scalars, units, with_labels
+from unweave.study.units import applicable, check_values, identity, scalars, units, with_labels
 
 
 def made(**values):
@@ -108,6 +108,9 @@ def test_the_identity_of_an_evaluation_is_that_of_the_set():
         ("metrics: [{metric: udr, num_image: 3}]", 4, "parameter of udr = 'num_image'"),
         ("metrics: [{metric: unsupervised, images: 3}]", 4, "parameter of unsupervised = 'images'"),
         ("metrics: [mig, {metric: mig, num_bins: 3}]", 4, "metrics = 'mig': is there twice"),
+        ("metrics:\n    - mig\n    - migg", 6, "metric = 'migg'"),
+        ("metrics:\n    - mig\n    - metric: sap\n      varant: svm", 6, "parameter of sap = 'varant'"),
+        ("metrics: [mig]\n  params:\n    mig:\n      bns: 3", 7, "parameter of mig = 'bns'"),
         ("metrics: [mig]\n  params: {dci: {learner: gbt}}", 5, "evaluation.params = 'dci': is not one of"),
     ],
 )
@@ -115,6 +118,21 @@ def test_a_mistake_is_told_with_its_line(evaluation, line, told):
     source = parse(f"name: s\nruns: {{}}\nevaluation:\n  {evaluation}\n", "s.yaml")
     with pytest.raises(DataError) as caught:
         units(check(source).evaluation, source)
+    assert str(caught.value).startswith(f"s.yaml, line {line}: {told}")
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "line", "told"),
+    [
+        ("metrics:\n    - mig\n    - {metric: dci, learner: abacus}", 6, "dci: learner = 'abacus'"),
+        ("metrics: [mig]\n  params:\n    mig:\n      num_bins: -3", 7, "mig: num_bins = -3"),
+    ],
+)
+def test_a_value_that_a_metric_refuses_is_told_with_its_line(evaluation, line, told):
+    source = parse(f"name: s\nruns: {{}}\nevaluation:\n  {evaluation}\n", "s.yaml")
+    asked = check(source).evaluation
+    with pytest.raises(DataError) as caught:
+        check_values(asked, units(asked, source), source)
     assert str(caught.value).startswith(f"s.yaml, line {line}: {told}")
 
 

@@ -1,13 +1,15 @@
 import json
+import os
 
 import numpy as np
 import pytest
 
 from unweave.study import measuring
 from unweave.study import work as working
+from unweave.study.attempts import ATTEMPTS, blame_run_of
 from unweave.study.collecting import collect
 from unweave.study.store import open_study
-from unweave.study.work import ATTEMPTS, perform
+from unweave.study.work import perform
 from unweave.study.worker import work
 
 
@@ -170,6 +172,7 @@ def test_a_run_that_takes_its_process_down_without_getting_on_has_failed(opened)
     for _ in range(ATTEMPTS):
         with pytest.raises(Killed):
             perform(folder, job, "cpu", stop_at("loading", error=Killed))
+        blame_run_of(folder, os.getpid())
     assert perform(folder, job, "cpu") == "failed"
     assert folder.failures()[0]["error"] == f"the process that worked on it died {ATTEMPTS} times"
     assert folder.forgive() == 1
@@ -183,7 +186,21 @@ def test_a_run_that_gets_on_is_given_more_attempts(opened):
         for _ in range(ATTEMPTS - 1):
             with pytest.raises(Killed):
                 perform(folder, job, "cpu", stop_at(part, error=Killed))
+            blame_run_of(folder, os.getpid())
     assert perform(folder, job, "cpu") == "done"
+
+
+def test_a_run_that_goes_down_with_everything_else_is_not_to_blame(opened):
+    """The power fails, or the command is killed and its workers end with it: nobody has seen that it was the run."""
+    folder = opened()
+    job, other = folder.jobs[:2]
+    for _ in range(ATTEMPTS + 2):
+        with pytest.raises(Killed):
+            perform(folder, job, "cpu", stop_at("training", error=Killed))
+        blame_run_of(folder, 2**30)  # another process, which was on no run
+    folder.attempts(other.identity).write_text('{"count": 5, "progress": [0, 0]}')  # an earlier version's
+    assert perform(folder, job, "cpu") == "done"
+    assert perform(folder, other, "cpu") == "done"
 
 
 def test_interruptions_by_hand_do_not_count(opened):

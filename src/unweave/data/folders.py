@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,12 @@ import numpy.typing as npt
 from unweave.data.arrays import labelled
 from unweave.data.columns import factor_table
 from unweave.data.dataset import Dataset
+from unweave.data.files.checksum import sha256_of
 from unweave.data.files.factor_csv import read_factor_csv
 from unweave.data.files.image_file import SUFFIXES, Look, decode, look_at
 from unweave.data.storage import Writer, data_folder, prepared
 from unweave.errors import ArgumentError, DataError
+from unweave.files import write_text
 from unweave.progress import progress
 
 _VERSION = 1  # of the preparation: part of what decides whether it is current
@@ -75,6 +78,35 @@ def from_folder(
     space, table = factor_table(columns, categorical)
     array = _prepared(folder, stamps, shape, channels)
     return labelled(folder.name if name is None else name, space, array, table)
+
+
+def folder_content(path: str | os.PathLike[str], factors: str = "factors.csv") -> str:
+    """A hash of a folder's images, their relative paths and its table of factors; not of where the folder is.
+
+    Files are read once: the hash is kept in the data folder until one of them has another size or time of change.
+    """
+    folder = Path(path).expanduser().absolute()
+    stamps = dict(sorted(_list(folder, "", (os.path.realpath(folder),))))
+    if (folder / factors).is_file():
+        status = (folder / factors).stat()
+        stamps[factors] = (status.st_size, status.st_mtime_ns)
+    seen = _digest([_VERSION, list(stamps.items())])
+    known = data_folder() / "folders" / f"{_digest(str(folder))[:32]}.json"
+    try:
+        told = json.loads(known.read_text())
+    except (OSError, ValueError):
+        told = {}
+    if told.get("seen") == seen:
+        return str(told["content"])
+    digest = hashlib.sha256()
+    with progress(f"reading {folder.name}", len(stamps), "files", transient=True) as advance:
+        for name in stamps:
+            digest.update(json.dumps([name, sha256_of(folder / name)]).encode())
+            advance(1)
+    content = digest.hexdigest()[:32]
+    with suppress(OSError):  # a data folder that cannot be written costs time only
+        write_text(known, json.dumps({"seen": seen, "content": content}))
+    return content
 
 
 def _list(folder: Path | str, prefix: str, above: tuple[str, ...]) -> Iterator[tuple[str, tuple[int, int]]]:

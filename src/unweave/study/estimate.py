@@ -2,8 +2,8 @@
 
 Training: each method is trained for a second on random images of each image shape of the study, and this machine's
 best packing of processes is measured once. Measuring: each metric is timed on random codes of a tenth of the points,
-and the time is scaled up; images are counted at the rate of the encoder. Both are estimates: runs that are finished
-in the same folder say more, and their own times are used for the runs that are like them.
+and the time is scaled up; images are counted at the rate of the encoder. Both are estimates: where runs are finished
+in the same folder, what measuring them took is used instead.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from unweave.study.job import Job
 from unweave.study.packing import best_packing, training_rate
 from unweave.study.store import StudyFolder
 from unweave.study.units import Unit
+from unweave.study.work import load_data
 
 _SECONDS = 1.0
 _POINTS = 1_000  # points that a metric is timed on at most
@@ -49,7 +50,7 @@ class Look(NamedTuple):
 def estimate(folder: StudyFolder, left: Sequence[Job]) -> list[tuple[str, str]]:
     """Facts on what is left to do, as names and values for people."""
     processes, threads, speedup = best_packing(folder.root)
-    looks = {data: look(data) for data in dict.fromkeys(job.data for job in left)}
+    looks = {job.data: look(job.data, job.training["image_size"]) for job in reversed(left)}
     kinds = dict.fromkeys((job.method, looks[job.data].shape) for job in left)
     first = {(job.method, looks[job.data].shape): job for job in reversed(left)}
     rates, sizes = {}, {}
@@ -80,10 +81,13 @@ def estimate(folder: StudyFolder, left: Sequence[Job]) -> list[tuple[str, str]]:
     ]
 
 
-def look(data: str) -> Look:
-    """The look of a data set by its description; it need not be on this machine."""
+def look(data: str, image_size: int | None = None) -> Look:
+    """The look of a data set by its description: it need not be on this machine. A folder of images is opened."""
     if data not in registry.names():
-        return Look((64, 64, 3), 10_000, ())
+        folder = load_data(data, image_size)
+        height, width, channels = folder.image_shape
+        sizes = folder.space.grid_shape if folder.space and folder.space.discrete else ()
+        return Look((height, width, channels), len(folder), tuple(sizes))
     recipe = registry.find(data)
     size = re.search(r"(\d+)x(\d+)", recipe.images)
     count = re.match(r"[\d,]+", recipe.images)

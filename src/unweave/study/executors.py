@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from unweave.errors import UnweaveError
+from unweave.study.attempts import blame_run_of
 from unweave.study.store import StudyFolder
-from unweave.study.worker import told_by
+from unweave.study.worker import INTERRUPTED, told_by
 from unweave.training.devices import create_fabric
 
 Watch = Callable[[], bool]  # called now and then while the work goes on; False: everything is done
@@ -58,6 +59,8 @@ class Local:
                     if code != 0:
                         puzzled = 0
                     if code:
+                        if code != INTERRUPTED:
+                            blame_run_of(folder, worker.pid)
                         stillborn = 0 if told_by(folder.workers, worker.pid).exists() else stillborn + 1
                         if stillborn >= _STILLBORN * self.processes:
                             raise UnweaveError(_last_words(folder, place, code))

@@ -9,7 +9,7 @@ from unweave.errors import UnweaveError
 
 Point = dict[str, Any]
 Path = tuple[str | int, ...]
-_OPERATORS = ("product", "zip", "chain")
+OPERATORS = ("product", "zip", "chain")
 
 
 class GridError(UnweaveError):
@@ -33,10 +33,10 @@ def expand(grid: Any, path: Path = ()) -> list[Point]:
     if isinstance(grid, list) and grid:
         return [point for i, part in enumerate(grid) for point in expand(part, (*path, i))]
     if not isinstance(grid, dict) or not grid:
-        raise GridError(path, f"{grid!r}: a grid is a mapping of axes, or one of {', '.join(_OPERATORS)}")
-    operators = [key for key in grid if key in _OPERATORS]
+        raise GridError(path, f"{grid!r}: a grid is a mapping of axes, or one of {', '.join(OPERATORS)}")
+    operators = [key for key in grid if key in OPERATORS]
     if not operators:
-        axes = [[(name, value) for value in _values(axis, (*path, name))] for name, axis in grid.items()]
+        axes = [[(name, value) for value in axis_values(axis, (*path, name))] for name, axis in grid.items()]
         return [dict(point) for point in product(*axes)]
     if len(grid) > 1:
         raise GridError(path, f"{operators[0]} stands alone; put further axes into its list")
@@ -55,7 +55,8 @@ def expand(grid: Any, path: Path = ()) -> list[Point]:
     return [_joined(points, path) for points in combined]
 
 
-def _values(axis: Any, path: Path) -> list[Any]:
+def axis_values(axis: Any, path: Path) -> list[Any]:
+    """The values of an axis, however it was written."""
     if isinstance(axis, dict) and set(axis) == {"range"}:
         bounds = axis["range"] if isinstance(axis["range"], list) else [axis["range"]]
         if not 1 <= len(bounds) <= 3 or not all(type(bound) is int for bound in bounds):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from unweave.errors import ArgumentError, DataError, UnweaveError, unknown_name
+from unweave.study.faults import place_in_grid
 from unweave.study.grid import GridError, Point, expand
 from unweave.study.source import Source
 from unweave.study.spec import Study, Training
@@ -28,6 +29,7 @@ class Job:
     training: Mapping[str, Any]
     seed: int
     identity: str  # names the run's directory; equal in every study that contains the run
+    content: str = ""  # of a folder of images: a hash of what is in it, wherever it is
 
     @property
     def strength_name(self) -> str:
@@ -47,7 +49,7 @@ class Job:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as they are hashed and written down."""
-        return {
+        told = {
             "format": FORMAT,
             "data": self.data,
             "method": self.method,
@@ -55,6 +57,13 @@ class Job:
             "training": dict(self.training),
             "seed": self.seed,
         }
+        return {**told, "content": self.content} if self.content else told
+
+    def settings(self) -> dict[str, Any]:
+        """Everything by the name that a grid may give it."""
+        own = {f"method.{name}": value for name, value in self.hyperparameters.items()}
+        told = {"data": self.data, "method": self.method, "seed": self.seed}
+        return {**own, **self.hyperparameters, **self.training, **told}
 
     def __str__(self) -> str:
         strength = f" {self.strength_name} {self.strength:g}" if self.strength_name else ""
@@ -71,12 +80,14 @@ def plan(study: Study, source: Source | None = None) -> list[Job]:
         raise DataError(f"{source.place(error.path)}: {name}: {error}") from error
     defaults = study.training.model_dump()
     checked: dict[str, Any] = {}
+    contents: dict[str, str] = {}
     jobs: dict[str, Job] = {}
     for point in points:
         try:
-            job = _job(point, defaults, study.requires, checked)
+            job = _job(point, defaults, study.requires, checked, contents)
         except UnweaveError as error:
-            raise DataError(f"{source.place(('runs',))}: in the grid's point {point}: {error}") from error
+            place = place_in_grid(error, point, source)
+            raise DataError(f"{place}: in the grid's point {point}: {error}") from error
         jobs.setdefault(job.identity, job)
     return list(jobs.values())
 
@@ -88,7 +99,13 @@ def missing_methods(jobs: list[Job]) -> list[str]:
     return sorted({job.method for job in jobs} - set(METHODS))
 
 
-def _job(point: Point, defaults: dict[str, Any], later: list[str], checked: dict[str, Any]) -> Job:
+def _job(
+    point: Point,
+    defaults: dict[str, Any],
+    later: list[str],
+    checked: dict[str, Any],
+    contents: dict[str, str],
+) -> Job:
     settings = dict(point)
     for name in ("data", "method", "seed"):
         if name not in settings:
@@ -103,7 +120,9 @@ def _job(point: Point, defaults: dict[str, Any], later: list[str], checked: dict
     if key not in checked:  # seeds repeat the same settings many times
         checked[key] = _resolved(data, method, given, training, point.keys() & defaults.keys(), later)
     hyperparameters, training = checked[key]
-    job = Job(data, method, hyperparameters, training, seed, "")
+    if data not in contents:
+        contents[data] = _content(data)
+    job = Job(data, method, hyperparameters, training, seed, "", contents[data])
     return replace(job, identity=_hash(_identifying(job))[:20])
 
 
@@ -115,6 +134,7 @@ def _resolved(
     from unweave.methods.registry import label_need
 
     _check_data(data)
+    _check_names(training)
     if not isinstance(method, str):
         raise ArgumentError("method", method, "needs a method's name")
     if own:
@@ -164,10 +184,33 @@ def _check_data(data: Any) -> None:
         raise unknown_name("data set", data, [*registry.names(), "a folder"])
 
 
+def _check_names(training: Mapping[str, Any]) -> None:
+    from unweave.methods.likelihoods import LIKELIHOODS
+    from unweave.networks.create import ENCODERS
+
+    known = {"architecture": ("auto", *ENCODERS), "reconstruction": LIKELIHOODS}
+    for name, names in known.items():
+        if training[name] not in names:
+            raise unknown_name(name, training[name], names)
+
+
+def _content(data: str) -> str:
+    """Of a folder of images a hash of what is in it; a data set by name is always the same."""
+    from unweave.data import registry
+    from unweave.data.folders import folder_content
+
+    return "" if data in registry.names() else folder_content(data)
+
+
 def _identifying(job: Job) -> dict[str, Any]:
-    """What is hashed. Settings at their default are left out: one that a later version adds changes nothing."""
+    """What is hashed: of a folder what is in it, not where it is.
+
+    Settings at their default are left out: one that a later version adds changes nothing. A default that changes
+    needs another ``FORMAT``.
+    """
     own = {name: value for name, value in job.training.items() if value != _DEFAULTS[name]}
-    return {**job.as_dict(), "training": own}
+    told = {**job.as_dict(), "training": own}
+    return {**told, "data": ""} if job.content else told
 
 
 def _hash(values: dict[str, Any]) -> str:

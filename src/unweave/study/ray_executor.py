@@ -21,12 +21,12 @@ from typing import Any
 from unweave.data.storage import ENVIRONMENT_VARIABLE
 from unweave.errors import ArgumentError, UnweaveError
 from unweave.files import write_text
+from unweave.study.attempts import ATTEMPTS, blame
 from unweave.study.executors import Watch, thread_variables
 from unweave.study.job import Job
-from unweave.study.ray_storage import Storage, arrive
+from unweave.study.ray_storage import Storage, arrive, blame_away
 from unweave.study.ray_task import Answer, Work, do_run
 from unweave.study.store import StudyFolder
-from unweave.study.work import ATTEMPTS
 
 _POLL_SECONDS, _BUSY_SECONDS, _STOP_SECONDS, _REACH_SECONDS = 0.25, 2.0, 120.0, 10.0
 _AHEAD = 3  # tasks per place for one: Ray always has the next at hand, and never all of them
@@ -152,11 +152,20 @@ class _Tasks:
                 write_text(self.folder.failure(job), answer.why)
 
     def _lost(self, job: Job, error: Exception) -> None:
-        """A run's process or node is gone: again. If it is the run's fault, its count of attempts ends this."""
+        """A run's process or node is gone: again. A process that died may be the run's fault, a node is not."""
         self.waiting.appendleft(job)
-        self.crashes += isinstance(error, self.ray.exceptions.WorkerCrashedError)
+        errors = self.ray.exceptions
+        if isinstance(error, errors.WorkerCrashedError | errors.OutOfMemoryError):
+            self.crashes += 1
+            self._blame(job)
         if self.crashes > (ATTEMPTS + 1) * self._limit():  # they do not get as far as to count
             raise UnweaveError(f"Ray's worker processes die before they do a run: {_last_line(error)}")
+
+    def _blame(self, job: Job) -> None:
+        if self.storage is None:
+            blame(self.folder.attempts(job.identity))
+        else:
+            blame_away(self.folder, job, self.storage)
 
     def _avoid(self, answer: Answer) -> None:
         if answer.node not in self.troubles:

@@ -20,6 +20,7 @@ from typing import Any
 from pyarrow.fs import FileSystem, FileType, LocalFileSystem, copy_files
 
 from unweave.errors import ArgumentError, UnweaveError
+from unweave.study.attempts import blame
 from unweave.study.job import Job
 from unweave.study.store import StudyFolder
 from unweave.study.work import Outcome, Tell, perform
@@ -131,6 +132,17 @@ def arrive(folder: StudyFolder, job: Job, storage: Storage) -> None:
             target = place / source.relative_to(arrived)
             target.parent.mkdir(parents=True, exist_ok=True)
             source.replace(target)
+
+
+def blame_away(folder: StudyFolder, job: Job, storage: Storage) -> None:
+    """As ``blame``, of a run whose attempts are in a storage."""
+    with tempfile.TemporaryDirectory(prefix="unweave-") as scratch:
+        path = Path(scratch) / folder.attempts(job.identity).name
+        name = folder.attempts(job.identity).relative_to(folder.root).as_posix()
+        storage.get(name, path)
+        if path.exists():
+            blame(path)
+            storage.put(path, name)
 
 
 class _Copy:

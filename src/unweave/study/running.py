@@ -12,6 +12,7 @@ from unweave.errors import ArgumentError, DataError, MissingDataError, UnweaveEr
 from unweave.progress import progress
 from unweave.study.collecting import collect
 from unweave.study.executors import Executor
+from unweave.study.faults import place_in_grid
 from unweave.study.job import Job, missing_methods, plan
 from unweave.study.place import SPEC
 from unweave.study.results import Results
@@ -30,7 +31,7 @@ def prepare(study: Study, source: Source | None, root: Path) -> StudyFolder:
     """The folder of a study, checked before anything runs: its methods are there, and so is its data."""
     jobs = plan(study, source)
     folder = StudyFolder(root, study.name, study, jobs, source)
-    check_values(folder.units, source)
+    check_values(study.evaluation, folder.units, source)
     missing = missing_methods(list(jobs))
     if missing:
         raise ArgumentError("method", ", ".join(missing), "this version of unweave does not have it")
@@ -43,7 +44,8 @@ def prepare(study: Study, source: Source | None, root: Path) -> StudyFolder:
         except MissingDataError as error:
             raise MissingDataError(f"{error}\nOr leave it out: --set data=[…]") from error
         except ArgumentError as error:
-            raise DataError(f"{(source or Source({})).place(('runs',))}: {job}: {error}") from error
+            place = place_in_grid(error, job.settings(), source or Source({}))
+            raise DataError(f"{place}: {job}: {error}") from error
     return folder
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -116,9 +116,7 @@ def override(source: Source, name: str, value: Any) -> Source:
     """
     changed = Source(_copy(source.values), dict(source.places))
     keys: list[Key] = [int(part) if re.fullmatch("-?[0-9]+", part) else part for part in name.split(".")]
-    axes = (
-        [] if keys[0] in changed.values else _replace_axes(changed.values.get("runs"), name, value, ("runs",))
-    )
+    axes = [] if keys[0] in changed.values else change_axes(changed, name, lambda axis: value)
     if axes:
         for path in axes:
             _note(changed.places, path, f"--set {name}")
@@ -139,6 +137,11 @@ def override(source: Source, name: str, value: Any) -> Source:
         raise ArgumentError("--set", f"{name}={value}", "the study has no such place") from error
     _note(changed.places, tuple(keys), f"--set {name}")
     return changed
+
+
+def change_axes(source: Source, name: str, change: Callable[[Any], Any]) -> list[tuple[Key, ...]]:
+    """Change every axis of this name in a study's grid, in place; where they are."""
+    return _change_axes(source.values.get("runs"), name, change, ("runs",))
 
 
 def _build(
@@ -214,17 +217,18 @@ def _copy(value: Any) -> Any:
     return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
-def _replace_axes(grid: Any, name: str, value: Any, path: tuple[Key, ...]) -> list[tuple[Key, ...]]:
-    """Set every axis called ``name`` in a grid; where they were."""
+def _change_axes(
+    grid: Any, name: str, change: Callable[[Any], Any], path: tuple[Key, ...]
+) -> list[tuple[Key, ...]]:
     if isinstance(grid, list):
-        return [axis for i, part in enumerate(grid) for axis in _replace_axes(part, name, value, (*path, i))]
+        return [axis for i, part in enumerate(grid) for axis in _change_axes(part, name, change, (*path, i))]
     if not isinstance(grid, dict):
         return []
     found = []
     for key, part in grid.items():
         if key == name:
-            grid[key] = value
+            grid[key] = change(part)
             found.append((*path, key))
         elif key in ("product", "zip", "chain"):
-            found += _replace_axes(part, name, value, (*path, key))
+            found += _change_axes(part, name, change, (*path, key))
     return found

@@ -8,9 +8,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from unweave.errors import DataError, unknown_name
-from unweave.study.source import Source, dump, override, read
+from unweave.errors import ArgumentError, DataError, unknown_name
+from unweave.study.source import Source, change_axes, dump, override, read
 
+Precision = Literal[
+    "32-true", "64-true", "16-true", "16-mixed", "bf16-true", "bf16-mixed", "transformer-engine"
+]
+Report = Literal["locatello", "kumar", "yang", "mita", "ranking"]  # the papers of figures/papers.py
+_RESERVED = ("runs", "state")  # folders that all studies share
 _STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
@@ -34,7 +39,7 @@ class Training(BaseModel):
     correlation: float = Field(default=0.0, ge=0, lt=1)
     capacity: dict[str, float] | None = None
     extra_terms: list[dict[str, Any]] = []
-    precision: str = "32-true"
+    precision: Precision = "32-true"
     image_size: int | None = Field(default=None, gt=0)
     labels: str | list[str] | dict[str, Any] | None = None
     prior: str | dict[str, Any] | None = None
@@ -66,7 +71,7 @@ class Evaluation(BaseModel):
 
     model_config = _STRICT
 
-    metrics: list[str | MetricEntry] = ["paper"]
+    metrics: list[str | MetricEntry] = Field(default=["paper"], min_length=1)
     protocol: Literal["paper", "dlib"] = "dlib"
     representations: list[Literal["mean", "sampled"]] = ["mean"]
     labels: list[Literal["given", "predicted", "unknown"]] = ["given", "predicted", "unknown"]
@@ -95,8 +100,15 @@ class Study(BaseModel):
     training: Training = Training()
     runs: Any
     evaluation: Evaluation = Evaluation()
-    reports: list[str] = ["locatello", "ranking"]
+    reports: list[Report] = ["locatello", "ranking"]
     requires: list[str] = Field(default=[], description="methods that this version may not have yet")
+
+    @field_validator("name")
+    @classmethod
+    def _not_reserved(cls, value: str) -> str:
+        if value in _RESERVED:
+            raise ValueError("is the name of a folder that all studies share")
+        return value
 
     def dump(self) -> str:
         """The study as YAML, with everything that it left to defaults."""
@@ -108,6 +120,9 @@ class Study(BaseModel):
             for entry in values["evaluation"]["metrics"]
         ]
         return dump(values)
+
+
+_PARTS: dict[str, type[BaseModel]] = {"training": Training, "evaluation": Evaluation}
 
 
 def studies_folder() -> Path:
@@ -137,7 +152,20 @@ def load_study(study: str | Path, overrides: Mapping[str, Any] | None = None) ->
     source.values.setdefault("name", path.stem)
     for name, value in (overrides or {}).items():
         source = override(source, name, value)
+    change_axes(source, "data", _from_anywhere)
     return check(source), source
+
+
+def _from_anywhere(axis: Any) -> Any:
+    """An axis of data with the full paths of folders, which a study then has wherever it is taken up again."""
+    from unweave.data import registry
+
+    if isinstance(axis, list):
+        return [_from_anywhere(value) for value in axis]
+    if not isinstance(axis, str) or axis in registry.names():
+        return axis
+    folder = Path(axis).expanduser()
+    return str(folder.absolute()) if folder.is_dir() else axis
 
 
 def check(source: Source) -> Study:
@@ -162,6 +190,10 @@ def _told(entry: Any, source: Source) -> str:
     path: Sequence[str | int] = entry["loc"]
     name = ".".join(str(key) for key in path)
     if entry["type"] == "extra_forbidden":
+        for field, model in _PARTS.items():
+            if len(path) == 1 and name in model.model_fields:
+                told = ArgumentError("field", name, f"did you mean {f'{field}.{name}'!r}?")
+                return f"{source.place(tuple(path))}: {told}"
         known = _fields(path[:-1])
         return f"{source.place(tuple(path))}: {unknown_name('field', name, known)}"
     if entry["type"] == "missing":
@@ -170,10 +202,6 @@ def _told(entry: Any, source: Source) -> str:
 
 
 def _fields(path: Sequence[str | int]) -> list[str]:
-    models: dict[tuple[str | int, ...], type[BaseModel]] = {
-        (): Study,
-        ("training",): Training,
-        ("evaluation",): Evaluation,
-    }
+    model = _PARTS[str(path[0])] if path else Study
     prefix = "".join(f"{key}." for key in path)
-    return [prefix + name for name in models[tuple(path)].model_fields]
+    return [prefix + name for name in model.model_fields]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from unweave.errors import ArgumentError, DataError
 from unweave.methods.vae import LabelMode
 from unweave.metrics import METRICS, Score, score
 from unweave.metrics.evaluate import PAPER, SAMPLED, UNSUPERVISED, applies, check_settings
+from unweave.study.faults import place_in_evaluation
 from unweave.study.source import Source
 from unweave.study.spec import Evaluation, MetricEntry
 
@@ -23,7 +24,6 @@ UDR_IMAGES = 1_000
 LABEL_MODES: tuple[LabelMode, ...] = ("given", "predicted", "unknown")
 # These are of the posterior or draw from it themselves: there is one value, not one per representation.
 OF_THE_POSTERIOR = (SAMPLED, UNSUPERVISED, "monte_carlo_total_correlation", "windin")
-_PARAMS = "evaluation.params"
 _TRIAL = 40  # points
 _OF_MANY_POINTS = ("sizes", "num_train", "num_eval", "num_variance_estimate")
 _OF_SAMPLED_CODES = ("reconstruction", "kl", "elbo")
@@ -74,35 +74,37 @@ def with_labels(found: list[Unit], modes: Sequence[LabelMode]) -> list[Unit]:
 
 def units(evaluation: Evaluation, source: Source | None = None) -> list[Unit]:
     """All units of an evaluation, checked; a mistake is told with the line of ``source`` it stands in."""
-    try:
-        return _units(evaluation)
-    except ArgumentError as error:
-        name = "params" if error.argument == _PARAMS else "metrics"
-        raise DataError(f"{(source or Source({})).place(('evaluation', name))}: {error}") from error
-
-
-def _units(evaluation: Evaluation) -> list[Unit]:
+    source = source or Source({})
     found: dict[tuple[str, str], Unit] = {}
     for representation in evaluation.representations:
         for entry in _entries(evaluation):
-            unit = _unit(entry, representation, evaluation)
-            key = (unit.label, unit.representation)
-            if key in found and found[key] != unit:
-                raise ArgumentError(
-                    "metrics", entry.name, "is there twice with other parameters; name one with 'as:'"
-                )
-            found.setdefault(key, unit)
-    unused = set(evaluation.params) - {entry.metric for entry in _entries(evaluation)}
-    if unused:
-        raise ArgumentError(_PARAMS, sorted(unused)[0], "is not one of the study's metrics")
-    for unit in found.values():
-        check_settings(
-            unit.metric, {k: v for k, v in unit.params.items() if (unit.metric, k) != (UDR, "num_images")}
-        )
+            try:
+                unit = _checked_unit(entry, representation, evaluation, found)
+            except ArgumentError as error:
+                place = place_in_evaluation(error, evaluation, entry.name, source)
+                raise DataError(f"{place}: {error}") from error
+            found.setdefault((unit.label, unit.representation), unit)
+    for name in evaluation.params:
+        if name not in {entry.metric for entry in _entries(evaluation)}:
+            unused = ArgumentError("evaluation.params", name, "is not one of the study's metrics")
+            raise DataError(f"{source.place(('evaluation', 'params', name))}: {unused}")
     return list(found.values())
 
 
-def check_values(found: Sequence[Unit], source: Source | None = None) -> None:
+def _checked_unit(
+    entry: MetricEntry, representation: str, evaluation: Evaluation, found: Mapping[tuple[str, str], Unit]
+) -> Unit:
+    unit = _unit(entry, representation, evaluation)
+    own = {name: value for name, value in unit.params.items() if (unit.metric, name) != (UDR, "num_images")}
+    check_settings(unit.metric, own)
+    if found.get((unit.label, unit.representation), unit) != unit:
+        raise ArgumentError(
+            "metrics", entry.name, "is there twice with other parameters; name one with 'as:'"
+        )
+    return unit
+
+
+def check_values(evaluation: Evaluation, found: Sequence[Unit], source: Source | None = None) -> None:
     """Try the metrics that were given parameters on a few points, so that a bad value is told before any run."""
     rng = np.random.default_rng(0)
     factors = rng.integers(0, 2, (2, _TRIAL, 2))
@@ -117,7 +119,7 @@ def check_values(found: Sequence[Unit], source: Source | None = None) -> None:
             try:
                 score(unit.metric, codes[0], factors[0], (codes[1], factors[1]), **params)
             except ArgumentError as error:
-                place = (source or Source({})).place(("evaluation",))
+                place = place_in_evaluation(error, evaluation, unit.label, source or Source({}))
                 raise DataError(f"{place}: {unit.label}: {error}") from error
 
 

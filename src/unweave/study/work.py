@@ -15,6 +15,7 @@ from filelock import Timeout
 from unweave.data import Dataset, from_folder, registry
 from unweave.files import remove_leftovers, write_text
 from unweave.methods import VAE, create
+from unweave.study.attempts import ATTEMPTS, begin
 from unweave.study.job import Job
 from unweave.study.measuring import SCORES, measure
 from unweave.study.store import StudyFolder
@@ -25,7 +26,6 @@ from unweave.training.run import STATE, steps_done
 Outcome = Literal["done", "failed", "busy"]
 Tell = Callable[[Job, str, float], None]  # a run, what is done of it, and how much of that (0 to 1)
 _OF_TRAIN = ("steps", "batch_size", "learning_rate", "precision")
-ATTEMPTS = 5  # a run that takes its process down so often without getting on has failed
 
 
 def perform(
@@ -120,14 +120,10 @@ def _conclude(folder: StudyFolder, job: Job, wanted: Sequence[Unit], seconds: fl
 
 
 def _gave_up(folder: StudyFolder, job: Job) -> bool:
-    """Count this attempt; whether there were too many that left nothing behind."""
-    place, path = folder.run(job.identity), folder.attempts(job.identity)
+    """Note that this process begins with a run; whether it took down too many before, without getting on."""
+    place = folder.run(job.identity)
     scores = [path for path in (place / SCORES).glob("*") if not path.name.startswith(".")]
-    progress = [steps_done(place), len(scores)]
-    before = json.loads(path.read_text()) if path.exists() else {}
-    count = before.get("count", 0) + 1 if before.get("progress") == progress else 1
-    if count > ATTEMPTS:
-        folder.fail(job, f"the process that worked on it died {ATTEMPTS} times", "")
-        return True
-    write_text(path, json.dumps({"count": count, "progress": progress}))
-    return False
+    if begin(folder.attempts(job.identity), [steps_done(place), len(scores)]):
+        return False
+    folder.fail(job, f"the process that worked on it died {ATTEMPTS} times", "")
+    return True

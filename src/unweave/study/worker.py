@@ -72,7 +72,9 @@ def work(folder, device: str = "auto") -> None:  # type: ignore[no-untyped-def]
 
 def told_by(folder: Path, pid: int) -> Path:
     """The file in which a worker of this machine says what it does, from when it begins until it ends in good order."""
-    return folder / f"{socket.gethostname()}-{pid}.json"
+    from unweave.study.attempts import process_name
+
+    return folder / f"{process_name(pid)}.json"
 
 
 class Teller:
