@@ -7,7 +7,8 @@ from scipy.stats import beta, chisquare, gamma, kstest, laplace, lognorm, norm, 
 
 import unweave as uw
 from unweave.data.arrays import from_arrays
-from unweave.data.entangle import Entanglement, entangle, householder
+from unweave.data.entangle import entangle
+from unweave.data.entanglement import Entanglement, householder
 from unweave.data.functions import from_function
 from unweave.data.weak import correlate
 from unweave.errors import ArgumentError
@@ -255,6 +256,25 @@ def test_categories_become_ordered():
     other = entangle(data)
     assert other.space.is_ordered("entangled_shape")
     assert not other.space.value_names
+
+
+def test_endless_data_goes_through_the_map_itself():
+    data = from_function(["a", "b", "c"], [(0, 1), (-2, 2), (5, 6)], lambda factors: factors)
+    entangled = entangle(data)
+    assert entangled.space.names == ("entangled_a", "entangled_b", "entangled_c")
+    factors = entangled.sample_factors(4_000, np.random.default_rng(0))
+    seen = entangled.images(factors)  # the true factors, in float32
+    priors = [uniform(0, 1), uniform(-2, 4), uniform(5, 1)]
+    np.testing.assert_allclose(
+        Entanglement(priors).forward(seen.astype(float)), factors, atol=1e-3
+    )  # images are float32
+    for column, prior in zip(seen.T, priors, strict=True):
+        assert kstest(column, prior.cdf).pvalue > 0.01
+    correlations = np.corrcoef(factors.T, seen.T)
+    assert np.abs(correlations[3:, 3:] - np.eye(3)).max() < 0.06
+    assert np.abs(correlations[:3, 3:]).min() > 0.2
+    with pytest.raises(ArgumentError, match="1 of"):
+        entangle(from_function(["a"], [(0, 1)], lambda factors: factors))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@
 
 from unweave.data.arrays import from_arrays
 from unweave.data.dataset import Dataset
-from unweave.data.entangle import Entanglement, entangle, householder
+from unweave.data.entangle import entangle
+from unweave.data.entanglement import Entanglement, householder
 from unweave.data.factors import FactorSpace
 from unweave.data.folders import from_folder
 from unweave.data.functions import from_function
