@@ -1,9 +1,11 @@
 import json
+import shutil
 
 import numpy as np
 import pytest
 from PIL import Image
 
+import unweave as uw
 from unweave.cli import main
 from unweave.cli.settings import parse_settings, parse_term
 from unweave.errors import ArgumentError
@@ -102,6 +104,45 @@ def test_train_from_few_labels(run, folder, tmp_path, monkeypatch):
     assert load_run(tmp_path / "handed").spec.method.prior == {"name": "label_vae", "label_variance": 0.1}
 
 
+def test_train_from_coarse_and_noisy_labels(run, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("unweave.methods.priors.HIDDEN", (30, 30))
+    arguments = ["--data", folder, "--latent-size", 2, "--batch-size", 4, "--steps", 1, "--no-pictures"]
+    labels = ["--label-bins", 2, "--label-noise", 0.25]
+    assert run("train", "ivae", *arguments, *labels, "--out", tmp_path / "coarse")[0] == 0
+    spec = load_run(tmp_path / "coarse").spec.method
+    assert (spec.labels["bins"], spec.labels["noise"]) == (2, 0.25)
+    assert [column["size"] for column in spec.labels["columns"]] == [2, 2]
+
+
+def test_evaluate_names_what_was_typed(run, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("unweave.methods.priors.HIDDEN", (30, 30))
+    data = uw.data.from_folder(folder)
+    for name, labels in (("own", np.linspace(0, 1, 12)), ("factors", None)):
+        method = uw.methods.create("ivae", data, latent_size=2, labels=labels)
+        uw.train(method, data, 1, 4, out=tmp_path / name, pictures=False)
+
+    def mistake(*arguments):
+        code, _, errors = run("evaluate", *arguments, "--metrics", "mig", "--num-train", 50)
+        assert code == 2
+        assert "Traceback" not in errors
+        return errors
+
+    asked = mistake(tmp_path / "own", "--data", folder, "--labels", "given")
+    assert "labels = 'given': the run learned from your own array of labels" in asked
+    assert "take unknown" in asked
+
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    table = (other / "factors.csv").read_text()
+    (other / "factors.csv").write_text(table.replace("file,row,column", "file,height,width"))
+    blamed = mistake(tmp_path / "factors", "--data", other, "--labels", "given")
+    assert "data = 'other': does not have the labels" in blamed
+    for place in other.glob("*.png"):
+        Image.open(place).convert("RGB").save(place)
+    blamed = mistake(tmp_path / "factors", "--data", other)
+    assert "data = 'other': has images (32, 32, 3), the method is for (32, 32, 1)" in blamed
+
+
 def test_the_default_directory_is_named_by_the_spec(run, folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arguments = ["train", "vae", "--data", folder, "--steps", 1, "--batch-size", 2, "--no-pictures"]
@@ -131,6 +172,8 @@ def test_the_default_directory_is_named_by_the_spec(run, folder, tmp_path, monke
         (["ss_ivae", "--labelled", "-3"], "labelled = -3: "),
         (["ss_ivae", "--labelled", "1.5"], "labelled = 1.5: "),
         (["ss_ivae", "--label-seed", "-1"], "seed of labels = -1"),
+        (["ivae", "--label-bins", "1"], "bins = 1: "),
+        (["ivae", "--label-noise", "2"], "noise = 2.0: "),
         (["vae", "--labels", "row"], "labels = {'names': ['row']}: vae does not learn from labels"),
         (["vae", "--prior", "label_vae:foo=1"], "parameter of label_vae = 'foo'"),
         (["ivae", "--label-encoding", "hot"], "encoding = 'hot'"),

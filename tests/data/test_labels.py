@@ -28,7 +28,7 @@ def test_scaled_labels_are_value_over_size(data):
     rows = np.array([0, 5, 11])
     np.testing.assert_allclose(labels.of(rows), [[0, 0], [1 / 3, 1 / 4], [2 / 3, 3 / 4]])
     assert labels.of(rows).dtype == np.float32
-    assert labels.complete
+    assert "partial" not in labels.spec
 
 
 def test_one_hot_and_mixed(data):
@@ -83,7 +83,7 @@ def test_a_labelled_subset(many, labelled, size):
     rows = np.arange(5000)
     known = ~np.isnan(labels.of(rows)).any(1)
     assert known.sum() == size
-    assert labels.complete == (size == 5000)
+    assert labels.spec.get("partial", False) == (size < 5000)
     np.testing.assert_array_equal(labels.known(rows), labels_of(many).of(rows))
     if size < 5000:
         subset = uw.data.labelled_subset(many, count=size, seed=3)
@@ -94,11 +94,79 @@ def test_the_users_own_array(data):
     own = np.array([[0.5, 1.0], [NAN, 0.0], [NAN, NAN], *[[0.1, 0.2]] * 9])
     labels = labels_of(data, array=own)
     np.testing.assert_allclose(labels.of([0, 1, 2]), own[:3].astype(np.float32))
-    assert not labels.complete
+    assert labels.spec["partial"]
     assert labels.subset is not None
     assert 2 not in labels.subset.rows
     assert len(labels.subset) == 11
     assert not np.isnan(labels.sample(50, np.random.default_rng(0))).any()
+
+
+def test_labelled_rows_are_drawn_from_those_that_have_a_label(many):
+    values = np.random.default_rng(0).random((5000, 2))
+    without = values.copy()
+    without[::2] = NAN
+    without[1::4, 0] = NAN  # one of two labels is enough
+    found = {n: labels_of(many, array=without, labelled=n, seed=3).subset.rows for n in (100, 400, 0.2)}
+    assert {n: len(rows) for n, rows in found.items()} == {100: 100, 400: 400, 0.2: 1000}
+    assert (found[0.2] % 2 == 1).all()
+    assert set(found[100]) <= set(found[400]) <= set(found[0.2])
+    np.testing.assert_array_equal(labels_of(many, array=without, labelled=2500).subset.rows % 2, 1)
+    all_known = labels_of(many, array=values, labelled=100, seed=3).subset.rows
+    np.testing.assert_array_equal(all_known, uw.data.labelled_subset(many, count=100, seed=3).rows)
+    for labelled, told in ((2501, "2501: is 2,501"), (0.6, "0.6: is 3,000"), (1.0, "1.0: is 5,000")):
+        with pytest.raises(
+            ArgumentError, match=rf"labelled = {told} rows, and the array has labels for 2,500"
+        ):
+            labels_of(many, array=without, labelled=labelled)
+
+
+def test_an_array_is_kept_as_it_was(data):
+    own = np.linspace(0, 1, 12)
+    labels = labels_of(data, array=own)
+    own[:] = 0.5
+    assert labels.of([11]).tolist() == [[1.0]]
+    np.testing.assert_array_equal(labels_from_spec(labels.spec, data, labels.array).of([11]), [[1.0]])
+
+
+def test_numpy_scalars_are_numbers(many):
+    labels = labels_of(
+        many, bins=np.int64(5), noise=np.float32(0.5), labelled=np.float64(0.5), seed=np.uint8(3)
+    )
+    assert labels.spec == labels_of(many, bins=5, noise=0.5, labelled=0.5, seed=3).spec
+    assert {type(labels.spec[key]) for key in ("bins", "noise", "labelled", "seed")} == {int, float}
+    assert len(labels_of(many, labelled=np.int64(10)).subset) == 10
+    with pytest.raises(ArgumentError, match="labelled = True"):
+        labels_of(many, labelled=np.bool_(True))
+
+
+def test_numbers_in_bins_are_one_hot_from_a_factor_or_an_array():
+    values = np.array([0.0, 0.3, 0.49, 0.74, 1.0])
+    data = uw.data.from_arrays(np.zeros((5, 3), np.float32), {"a": values})
+    factor, array = (
+        labels_of(data, array=own, encoding="one_hot", bins=4).of(np.arange(5)) for own in (None, values)
+    )
+    np.testing.assert_array_equal(factor, np.eye(4)[[0, 1, 1, 2, 3]])
+    np.testing.assert_array_equal(array, factor)
+    missing = np.where(values == 0.3, NAN, values)
+    assert np.isnan(labels_of(data, array=missing, encoding="one_hot", bins=4).of([1])).all()
+    # Whole numbers are values, as they are without bins, in a column next to others as well.
+    both = np.stack([values, [0.0, 3.0, NAN, 1.0, 2.0]], 1)
+    labels = labels_of(data, array=both, encoding="one_hot", bins=2)
+    assert [(column.size, column.one_hot) for column in labels.columns] == [(2, True), (2, True)]
+    assert labels.of([1, 4]).tolist() == [[1, 0, 0, 1], [0, 1, 0, 1]]
+    with pytest.raises(ArgumentError, match=r"labels\[2, 0\] = 2.0: needs numbers in \[0, 1\]"):
+        labels_of(data, array=[0.5, 1.0, 2.0, 0.0, 0.1], encoding="one_hot", bins=2)
+
+
+def test_data_without_the_labels_of_a_spec_is_blamed(data, many):
+    with pytest.raises(
+        ArgumentError, match=r"data = '.*': does not have the labels .*: labels = 'shape': known: a, b"
+    ):
+        labels_from_spec(labels_of(data).spec, many)
+    few = labels_of(many, "a", labelled=100)
+    fewer = uw.data.from_arrays(np.zeros((50, 1), np.float32), {"a": np.arange(50)}, name="fewer")
+    with pytest.raises(ArgumentError, match=r"data = 'fewer': does not have the labels .*: labelled = 100"):
+        labels_from_spec(few.spec, fewer)
 
 
 def test_own_class_labels(data):
@@ -219,7 +287,7 @@ def test_data_that_cannot_have_labels():
 
 def test_a_labelled_part_needs_uniform_sampling(many):
     correlated = uw.data.correlate(many, "a", "b", 0.2)
-    assert labels_of(correlated).complete
+    assert labels_of(correlated).subset is None
     with pytest.raises(ArgumentError, match=r"labelled = 0\.1: .* uniform sampling"):
         labels_of(correlated, labelled=0.1)
     own = np.where(np.arange(5000) == 7, NAN, 0.5)

@@ -97,6 +97,27 @@ def test_partners_have_labels_too():
     np.testing.assert_allclose(batch.u[:, 0], batch.factors[:, 1] / 4)
 
 
+def test_factors_with_one_value_never_change():
+    data = from_function(["one", "a", "none", "b", "c"], [1, 4, 1, 3, 2], lambda f: f, name="held")
+    for k, counts in ((1, {1}), (2, {2}), ("random", {1, 2})):
+        rows = data.sample_rows(300, rng())
+        _, redrawn = Pairs(data, k).partners(rows, rng(1))
+        assert not redrawn[:, [0, 2]].any()
+        assert set(redrawn.sum(axis=1)) == counts
+        assert (redrawn.sum(axis=0)[[1, 3, 4]] > 0).all()
+    # The others are drawn as they are without them.
+    without = from_function(["a", "b", "c"], [4, 3, 2], lambda f: f)
+    plain = Pairs(without, "random").partners(np.zeros(50, np.int64), rng(2))[1]
+    held = Pairs(data, "random").partners(np.zeros(50, np.int64), rng(2))[1]
+    np.testing.assert_array_equal(held[:, [1, 3, 4]], plain)
+    first, second = (data.factors(found) for found in sample_pairs(data, 500, rng(), changed=1))
+    assert (first != second).any(axis=1).mean() > 0.4  # 1 - (1/4 + 1/3 + 1/2) / 3 = 0.64
+    with pytest.raises(ArgumentError, match="k = 3: needs a whole number from 1 to 2"):
+        Pairs(data, 3)
+    with pytest.raises(ArgumentError, match="has fewer than two factors of more than one value"):
+        Pairs(from_function(["a", "b"], [8, 1], lambda f: f), 1)
+
+
 @pytest.mark.parametrize("k", [0, 4, 1.5, True, "rnd"])
 def test_a_number_that_cannot_be_is_refused(k):
     with pytest.raises(ArgumentError, match=r"k = .*: needs a whole number from 1 to 3, or 'random'"):

@@ -69,6 +69,20 @@ def test_size_of_a_fraction(fraction, size):
     assert subset.contains(np.arange(120)).sum() == size
 
 
+def test_a_subset_among_some_rows():
+    among = np.arange(120) % 3 == 0
+    whole = labelled_subset(grid(), count=40, seed=2, among=among)
+    np.testing.assert_array_equal(whole.rows, np.arange(0, 120, 3))
+    some = labelled_subset(grid(), count=7, seed=2, among=among)
+    assert set(some.rows) <= set(labelled_subset(grid(), 0.1, seed=2, among=among).rows)
+    everything = labelled_subset(grid(), count=7, seed=2, among=np.ones(120, bool))
+    np.testing.assert_array_equal(everything.rows, labelled_subset(grid(), count=7, seed=2).rows)
+    with pytest.raises(ArgumentError, match="count = 41: is 41 rows, and 40 can be chosen"):
+        labelled_subset(grid(), count=41, among=among)
+    with pytest.raises(ArgumentError, match="among = 'int64 array"):
+        labelled_subset(grid(), count=3, among=np.arange(120))
+
+
 def test_contains_is_membership():
     subset = labelled_subset(table(), count=37, seed=1)
     rows = rng().integers(400, size=500)

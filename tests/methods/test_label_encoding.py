@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 import torch
+import yaml
 
 import unweave as uw
 from unweave.data.batches import to_tensor
 from unweave.errors import ArgumentError
+from unweave.networks import MLPEncoder
 
 N, D = 10, 3
 NAN = float("nan")
@@ -85,7 +87,28 @@ class OwnEncoder(torch.nn.Module):
         return torch.tanh(3 * self.layer(torch.cat([x, u], 1))).chunk(2, 1)
 
 
-@pytest.mark.parametrize("encoder", [None, OwnEncoder])
+class NamesakeEncoder(OwnEncoder):
+    """Has parts of the same names as ours, which do other things."""
+
+    def __init__(self):
+        super().__init__()
+        self.heads = torch.nn.Linear(3, 3)
+
+    def extract(self, x):
+        raise AssertionError("not meant to be called")
+
+
+class ChangedEncoder(MLPEncoder):
+    """One of ours that takes u in another way."""
+
+    def __init__(self):
+        super().__init__((6,), D, (5,), conditioning=2)
+
+    def forward(self, x, u):
+        return super().forward(x, torch.tanh(u + x[:, :2]))
+
+
+@pytest.mark.parametrize("encoder", [None, OwnEncoder, NamesakeEncoder, ChangedEncoder])
 def test_unknown_labels_are_averaged_over(vectors, images, encoder):
     method = create("idvae", vectors, encoder=encoder and encoder())
     draws = method.label_draws
@@ -135,6 +158,12 @@ def test_encoders_without_labels_are_as_they_were(vectors, images, name):
         (("given", np.zeros((N, 3))), r"needs labels of shape \(10, 2\) \(a, b\)"),
         (("given", np.full((N, 2), "a")), "u = '<U1 array .*': needs numbers"),
         (("given", [[1.0], [1.0, 2.0]]), "u = 'list': cannot be made a numpy array"),
+        (
+            ("given", np.full((N, 2), 3)),
+            r"u\[0, 0\] = 3.0: needs 0 to 1, .*labels_for\(data\)\.known\(rows\)",
+        ),
+        (("given", torch.full((N, 2), -0.1)), r"u\[0, 0\] = -0.1"),
+        (("given", np.full((N, 2), np.inf)), r"u\[0, 0\] = inf"),
     ],
 )
 def test_wrong_ways_to_encode_are_refused(vectors, images, arguments, message):
@@ -163,7 +192,11 @@ def partly_labelled(columns=2):
         ("idvae", {"labels": np.zeros(63)}, "labels = '63 rows': arrays has 64"),
         ("idvae", {"labels": np.full(64, 2.5)}, r"labels\[0, 0\] = 2.5"),
         ("ss_idvae", {"labels": np.full(64, NAN)}, "all NaN"),
-        ("full_vae", {"labels": {"encoding": "one_hot"}}, "needs 'scaled'"),
+        (
+            "full_vae",
+            {"labels": {"encoding": "one_hot"}},
+            "encoding = 'one_hot': makes a, b .* needs 'scaled'",
+        ),
         ("full_vae", {"latent_size": 1}, "latent_size = 1: needs at least 2"),
         ("full_vae", {"prior": "conditional"}, "the encoder must not see them"),
         ("idvae", {"extra_terms": [{"name": "label_match"}]}, "the encoder must not see them"),
@@ -204,6 +237,101 @@ def test_a_method_that_needs_labels_refuses_data_without_factors():
 def test_a_batch_without_labels_is_refused(vectors, images):
     with pytest.raises(ArgumentError, match=r"u = None: ivae needs labels of shape \(10, 2\)"):
         create("ivae", vectors).begin(images, 0)
+
+
+def test_factors_are_not_taken_for_labels(vectors, images):
+    """Values of factors have the shape of scaled labels."""
+    factors = vectors.factors(np.arange(8, 8 + N))
+    for name in ("ivae", "ss_idvae", "full_vae"):
+        with pytest.raises(ArgumentError, match=r"u\[2, 1\] = 2: .*known\(rows\)"):
+            create(name, vectors).begin(images, 0, u=torch.from_numpy(factors))
+    with pytest.raises(ArgumentError, match=r"u\[2, 1\] = 2.0: .*known\(rows\)"):
+        create("ivae", vectors).encode(images, factors)
+
+
+def test_labels_out_of_range_are_refused_next_to_a_batch(vectors, images):
+    with pytest.raises(ArgumentError, match=r"u\[0, 0\] = 2.0"):
+        create("ss_ivae", vectors).begin(
+            images, 0, u=torch.rand(N, 2), labelled_images=images, labelled_u=torch.full((N, 2), 2.0)
+        )
+
+
+@pytest.mark.parametrize("name", ["ivae", "idvae"])
+def test_a_batch_without_some_labels_is_refused_where_none_can_be_predicted(vectors, images, name):
+    u = torch.rand(N, 2)
+    u[4, 1] = NAN
+    with pytest.raises(ArgumentError, match=rf"u = 'NaN': {name} has no q\(u\|x\)"):
+        create(name, vectors).begin(images, 0, u=u)
+    for other in ("full_vae", f"ss_{name}"):
+        method = create(other, vectors)
+        assert torch.isfinite(method.loss(method.begin(images, 0, u=u)).loss)
+
+
+def test_a_one_hot_label_is_known_or_not(vectors, images):
+    method = create("ss_ivae", vectors, labels={"encoding": "one_hot"})
+    u = torch.from_numpy(method.labels_for(vectors).known(np.arange(N)))
+    u[3, 8:] = NAN
+    assert torch.isfinite(method.encode(images, u).mean).all()
+    u[3, 12] = 1.0
+    for call in (method.encode, lambda x, given: method.begin(x, 0, u=given)):
+        with pytest.raises(ArgumentError, match=r"u\[3, 12\] = 1.0: all entries of 'b' are NaN, or none"):
+            call(images, u)
+
+
+def test_predicted_labels_may_be_out_of_range(vectors, images):
+    method = create("ss_ivae", vectors)
+    with torch.no_grad():
+        method.predictor.network.heads.mean.bias += 5
+    u = torch.full((N, 2), NAN)
+    assert (method.completed(images, u) > 1).all()
+    torch.testing.assert_close(method.encode(images, u).mean, method.encode(images).mean)
+    assert torch.isfinite(method.loss(method.begin(images, 0, u=u)).loss)
+
+
+def test_numpy_scalars_are_numbers(vectors):
+    """They are kept as Python's own, so that specs can be written."""
+    method = uw.methods.create(
+        "ss_ivae",
+        vectors,
+        latent_size=np.int64(3),
+        beta=np.float32(4),
+        alpha=np.float64(0.5),
+        correlation=np.float16(0.5),
+        capacity={"c_max": np.float32(5), "gamma": np.int32(10), "steps": np.int64(7)},
+        extra_terms=[{"name": "dip_ii", "lambda_od": np.float64(5), "lambda_d": np.float64(5)}],
+        labels={
+            "labelled": np.float64(0.5),
+            "bins": np.int64(4),
+            "noise": np.float32(0.25),
+            "seed": np.int64(1),
+        },
+        seed=np.int64(3),
+    )
+    plain = uw.methods.create(
+        "ss_ivae",
+        vectors,
+        latent_size=3,
+        beta=4.0,
+        alpha=0.5,
+        correlation=0.5,
+        capacity={"c_max": 5.0, "gamma": 10, "steps": 7},
+        extra_terms=[{"name": "dip_ii", "lambda_od": 5.0, "lambda_d": 5.0}],
+        labels={"labelled": 0.5, "bins": 4, "noise": 0.25, "seed": 1},
+        seed=3,
+    )
+    assert yaml.safe_load(yaml.safe_dump(method.spec.as_dict())) == plain.spec.as_dict()
+    assert torch.equal(method.encoder.heads.mean.weight, plain.encoder.heads.mean.weight)
+    uw.methods.create("vae", vectors, prior={"name": "label_vae", "label_variance": np.float32(0.5)})
+    uw.methods.create("ada_gvae", vectors, k=np.int64(1))
+    with pytest.raises(ArgumentError, match="beta = True"):
+        uw.methods.create("beta_vae", vectors, beta=np.bool_(True))
+
+
+def test_the_error_for_mixed_labels_names_them():
+    factors = {"shape": np.repeat(["ball", "cube"], 4), "size": np.tile(np.arange(4), 2)}
+    data = uw.data.from_arrays(np.zeros((8, 6), np.float32), factors)
+    with pytest.raises(ArgumentError, match="encoding = 'mixed': makes shape one-hot"):
+        uw.methods.create("full_vae", data, labels={"encoding": "mixed"})
 
 
 def test_the_first_hyperparameter_is_the_strength():

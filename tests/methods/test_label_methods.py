@@ -221,13 +221,29 @@ def test_semi_supervised_ivae_has_a_fixed_distribution_of_labels(made, one_hot):
             return 0.0  # a constant
         if one_hot:
             return 2 * math.log(8)
-        q, prior = (
-            Normal(location, variance.sqrt()),
-            Normal(*torch.tensor([0.5, math.sqrt(1 / 12)], dtype=torch.float64)),
-        )
+        values = torch.arange(8, dtype=torch.float64) / 8
+        q, prior = Normal(location, variance.sqrt()), Normal(values.mean(), values.std(correction=0))
         return (kl_divergence(q, prior) + q.entropy()).sum()  # -E_q[log p] = KL(q || p) + H(q)
 
     check(method, p, written_out(method, p, more, one_hot, bound))
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 300, None])
+def test_the_fixed_distribution_of_labels_has_the_moments_of_their_values(vectors, size):
+    """Against the integral of -q(u) log p(u) over a grid."""
+    own = np.linspace(0, 1, 64) if size is None else np.where(np.arange(64) == 0, size - 1, 0)
+    method = uw.methods.create("ss_ivae", vectors, latent_size=D, labels=own).double()
+    values = np.linspace(0, 1, 100_001) if size is None else np.arange(size) / size
+    mean, deviation = values.mean(), values.std()
+    if size == 1:
+        deviation = math.sqrt(1 / 12)  # nothing to tell from values: the rounding error
+    location, variance = torch.tensor([[0.2], [0.9]]).double(), torch.tensor([[0.01], [0.3]]).double()
+    q = uw.methods.LabelDistribution(method.layout, location, variance.log())
+    found = q.cross_entropy(method.prior.label_mean, method.prior.label_variance)
+    grid = torch.linspace(-12, 12, 200_001).double()
+    density = Normal(location, variance.sqrt()).log_prob(grid).exp()
+    expected = torch.trapezoid(-density * Normal(mean, deviation).log_prob(grid), grid)
+    torch.testing.assert_close(found[:, 0], expected, rtol=1e-4, atol=1e-6)
 
 
 def test_semi_supervised_with_all_labels_is_supervised_and_q(made):
@@ -332,6 +348,23 @@ def test_which_weights_each_term_reaches(made, case, reached):
     method.loss(p).loss.backward()
     (player,) = method.players()
     assert all(parameter.grad is not None for parameter in player.parameters)
+
+
+@pytest.mark.parametrize(("name", "passes"), [("idvae", 1), ("ss_idvae", 2)])
+def test_the_label_encoder_runs_once_where_labels_are_given(vectors, name, passes):
+    """With drawn labels it runs twice: gradients of the KL go to them and not to its weights."""
+    method = uw.methods.create(name, vectors, latent_size=D, seed=1)
+    u = torch.from_numpy(method.labels_for(vectors).of(np.arange(N)))
+    if name == "ss_idvae":
+        u[::2] = NAN
+    calls = []
+    method.prior.encoder.register_forward_hook(lambda *_: calls.append(1))
+    made = method.begin(to_tensor(vectors.images(np.arange(N))), 0, u=u)
+    method.loss(made).loss.backward()
+    assert len(calls) == passes
+    expected = method.prior.given(made.u)
+    assert torch.equal(made.prior.mean, expected.mean)
+    assert torch.equal(made.prior.log_variance, expected.log_variance)
 
 
 def test_the_entropy_has_the_sign_of_a_bound(made):

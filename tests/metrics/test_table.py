@@ -30,6 +30,15 @@ def test_codes_are_the_encoders(data, run):
     np.testing.assert_allclose(table.posterior(rows)[:, 1], log_variance.numpy(), rtol=1e-5, atol=1e-6)
 
 
+def test_images_of_another_shape_are_refused(run):
+    coloured = uw.data.from_arrays(np.zeros((4, 32, 32, 3), np.uint8), {"a": np.arange(4)}, name="coloured")
+    told = r"data = 'coloured': has images \(32, 32, 3\), the method is for \(32, 32, 1\)"
+    with pytest.raises(ArgumentError, match=told):
+        RepresentationTable(run, coloured)
+    with pytest.raises(ArgumentError, match=told):
+        uw.evaluate(run.method, coloured)
+
+
 def test_each_image_is_encoded_at_most_once(data, run):
     table = RepresentationTable(run, data)
     for rows in ([3, 3, 7], [7, 8], np.arange(60), [0, 59]):

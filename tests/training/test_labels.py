@@ -90,6 +90,24 @@ def test_labels_of_ones_own_are_part_of_the_runs_identity(squares, tmp_path):
         train(uw.load(tmp_path / "run"), squares, 3, batch_size=4)
 
 
+def test_the_error_for_a_lacking_array_names_what_was_asked(squares, tmp_path):
+    run = train(
+        create(squares, "ss_ivae", labels=np.linspace(0, 1, 64)),
+        squares,
+        1,
+        batch_size=4,
+        out=tmp_path / "run",
+    )
+    with pytest.raises(
+        ArgumentError, match=r"labels = 'given': .*: take predicted, unknown; in Python load_run"
+    ):
+        uw.evaluate(load_run(tmp_path / "run"), squares, ["mcc"], labels="given")
+    own = np.linspace(0, 1, 64)
+    loaded = load_run(tmp_path / "run", labels=own)
+    own[:] = 0
+    assert loaded.method.labels_for(squares).spec == run.spec.method.labels
+
+
 def test_a_loaded_run_takes_its_array_again(squares, tmp_path):
     own = np.linspace(0, 1, 64)
     run = train(create(squares, "ivae", labels=own), squares, 1, batch_size=4, out=tmp_path / "run")

@@ -8,7 +8,7 @@ import torch
 import unweave as uw
 from unweave.errors import ArgumentError, DataError, UnweaveError
 from unweave.methods import Terms, register_term
-from unweave.training import Callback, TrainingError, load_run, train
+from unweave.training import Callback, RunSpec, TrainingError, load_run, plan, train
 
 
 def weights(method):
@@ -287,6 +287,19 @@ def test_wrong_arguments_are_refused_before_anything_is_written(make, squares, t
     with pytest.raises(ArgumentError, match=named):
         train(make(), squares, **{"steps": 2, "out": tmp_path / "run", **arguments})
     assert not (tmp_path / "run").exists()
+
+
+def test_numpy_scalars_are_numbers(make, squares, tmp_path):
+    given = [np.int64(2), np.int32(4), np.float32(2**-10), np.uint64(3)]
+    options = {"log_every": np.int64(1), "checkpoint_every": np.int64(1), "checkpoint_seconds": np.float32(9)}
+    run = train(make(), squares, *given, out=tmp_path / "run", **options)
+    assert RunSpec.read(tmp_path / "run" / "spec.yaml") == run.spec
+    assert run.spec.identity == plan(make(), squares, 2, 4, 2**-10, 3, "32-true").identity
+    counts = {"num_train": np.int64(50), "num_test": np.int64(20), "seed": np.int64(1)}
+    params = {"mig": {"num_bins": np.int64(5)}, "unsupervised": {"num_images": np.int64(10)}}
+    assert uw.evaluate(run, squares, list(params), **counts, params=params)["mig"].params["num_bins"] == 5
+    with pytest.raises(ArgumentError, match="steps = True"):
+        train(make(), squares, np.bool_(True))
 
 
 def test_data_of_another_shape_is_refused(make):

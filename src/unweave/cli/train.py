@@ -93,8 +93,18 @@ def train(
             show_default=False,
         ),
     ] = None,
+    label_bins: Annotated[
+        int | None, typer.Option(help="At most so many values per label.", show_default=False)
+    ] = None,
+    label_noise: Annotated[
+        float | None,
+        typer.Option(help="The probability that a label is a random one.  [default: 0]", show_default=False),
+    ] = None,
     label_seed: Annotated[
-        int | None, typer.Option(help="Which rows these are.  [default: 0]", show_default=False)
+        int | None,
+        typer.Option(
+            help="Which rows have labels, and which labels are random.  [default: 0]", show_default=False
+        ),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")] = "auto",
     devices: Annotated[int, typer.Option(help="How many devices share a batch.")] = 1,
@@ -134,7 +144,9 @@ def train(
         capacity=None if capacity is None else parse_settings("--capacity", capacity.split(",")),
         extra_terms=[parse_term("--add", text) for text in add or []],
         prior=None if prior is None else parse_term("--prior", prior),
-        labels=_labels(labels, label_encoding, labelled, label_seed),
+        labels=_labels(
+            labels, labelled, encoding=label_encoding, bins=label_bins, noise=label_noise, seed=label_seed
+        ),
         **parse_settings("--set", settings or []),
     )
     if threads is not None:
@@ -165,11 +177,8 @@ def train(
     print(folder)
 
 
-def _labels(
-    names: str | None, encoding: str | None, labelled: str | None, seed: int | None
-) -> dict[str, Any] | None:
+def _labels(names: str | None, labelled: str | None, **given: Any) -> dict[str, Any] | None:
     """The arguments of ``unweave.data.labels.labels_of`` that were given; None if none was."""
-    given: dict[str, Any] = {"encoding": encoding, "seed": seed}
     given["names"] = None if names is None else [name.strip() for name in names.split(",") if name.strip()]
     if labelled is not None:
         try:

@@ -16,10 +16,8 @@ from unweave.data.pairs import Pairs
 from unweave.data.rows import Rows
 from unweave.errors import ArgumentError
 
-LABELLED, PAIRED = (
-    1,
-    2,
-)  # random streams of the labelled part of a batch and of partners, apart from all others
+# Random streams of the labelled part of a batch and of partners, apart from all others.
+LABELLED, PAIRED = 1, 2
 
 
 class LabelSource(Protocol):

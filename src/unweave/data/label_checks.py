@@ -70,7 +70,7 @@ def column_names(names: list[str] | None, count: int) -> list[str]:
 
 
 def own_array(array: npt.ArrayLike, data: Dataset, encoding: str) -> npt.NDArray[Any]:
-    """A user's labels as an array (N, K) with a row for each of the data set."""
+    """A user's labels as an array (N, K) of its own, with a row for each of the data set."""
     given = as_array(array, "labels")
     if not data.finite:
         raise ArgumentError(
@@ -84,23 +84,35 @@ def own_array(array: npt.ArrayLike, data: Dataset, encoding: str) -> npt.NDArray
         raise ArgumentError("labels", f"{len(given)} rows", f"{data.name} has {len(data)}")
     if encoding == "mixed":
         raise ArgumentError("encoding", encoding, "an array of labels needs 'scaled' or 'one_hot'")
-    return given.reshape(len(given), -1)
+    return np.array(given.reshape(len(given), -1))
 
 
-def check_values(given: npt.NDArray[Any], discrete: bool) -> Values:
+def discrete_columns(given: npt.NDArray[Any], encoding: str, bins: int | None) -> list[bool]:
+    """Which columns (n, K) hold whole numbers, one for each value, rather than numbers in [0, 1].
+
+    Integers do. Floats do if they are to be one-hot, unless bins can make values of what is not whole.
+    """
+    if given.dtype.kind in "biu" or encoding != "one_hot":
+        return [given.dtype.kind in "biu"] * given.shape[1]
+    whole = (given == np.floor(given)) | np.isnan(given)
+    return [bins is None or bool(column.all()) for column in whole.T]
+
+
+def check_values(given: npt.NDArray[Any], discrete: Sequence[bool]) -> Values:
     """A user's labels (n, K) as float64, NaN where unknown; refuses what is out of range."""
     values = given.astype(np.float64)
+    whole = np.array(discrete)
     known = ~np.isnan(values)
     values[~known] = np.nan  # one bit pattern for all, so that equal labels have equal hashes
     if not known.any(axis=0).all():
         column = int(np.argmin(known.any(axis=0)))
         raise ArgumentError("labels", f"column {column} is all NaN", "needs at least one known label")
     with np.errstate(invalid="ignore"):
-        wrong = (values < 0) | (values != np.floor(values)) if discrete else (values < 0) | (values > 1)
+        wrong = (values < 0) | np.where(whole, values != np.floor(values), values > 1)
         wrong = (wrong | np.isinf(values)) & known
     if wrong.any():
         row, column = np.argwhere(wrong)[0].tolist()
-        needs = "whole numbers >= 0, one for each value" if discrete else "numbers in [0, 1]"
+        needs = "whole numbers >= 0, one for each value" if whole[column] else "numbers in [0, 1]"
         raise ArgumentError(f"labels[{row}, {column}]", values[row, column].item(), f"needs {needs}, or NaN")
     return values
 

@@ -17,12 +17,14 @@ from unweave.data.label_checks import (
     check_values,
     check_width,
     column_names,
+    discrete_columns,
     factor_names,
     listed,
     own_array,
 )
 from unweave.data.label_values import LabelArray, LabelColumn, Values, bin_values, encode, replace_some
 from unweave.data.looks import looks
+from unweave.data.plain import plain
 from unweave.data.rows import Rows
 from unweave.data.weak import LabelledSubset, labelled_subset
 from unweave.errors import ArgumentError, unknown_name
@@ -53,11 +55,6 @@ class Labels:
     subset: LabelledSubset | None
     spec: dict[str, Any]
     array: npt.NDArray[Any] | None = None
-
-    @property
-    def complete(self) -> bool:
-        """Whether every row has all labels."""
-        return not self.spec.get("partial", False)
 
     def of(self, which: npt.ArrayLike) -> LabelArray:
         """u (n, d), float32, of rows (n,), or of factors (n, K) in an endless simulator; unlabelled rows are NaN."""
@@ -142,7 +139,8 @@ def labels_of(
     array
         the user's own labels by row, (n,) or (n, K), instead of factors; ``names`` then names its columns.
         Whole numbers (an integer dtype) are values 0 .. size - 1 of discrete labels, floats are numbers in
-        [0, 1]; with "one_hot", floats are whole numbers too. NaN: this label is not known.
+        [0, 1]; with "one_hot", a column of floats may hold whole numbers too, and must, if there are no
+        ``bins``. NaN: this label is not known.
     encoding
         "scaled": one entry per label in [0, 1]; of a discrete one value / size, so that the largest is
         (size - 1) / size, as Mita et al. and Locatello et al. (2020, few labels) have it; of a continuous one
@@ -153,15 +151,16 @@ def labels_of(
     noise
         the probability that a label is replaced by a value drawn uniformly from all; fixed for each row.
     labelled
-        only this many rows (an int), or this part of them (a float), have labels.
+        only this many rows (an int), or this part of all (a float), have labels; they are drawn from those
+        that have any in ``array``.
     seed
         which rows these are, as :func:`unweave.data.labelled_subset` has it; and of the noise.
     """
     if encoding not in get_args(Encoding):
         raise unknown_name("encoding", str(encoding), get_args(Encoding))
+    bins, noise, labelled, seed = plain((bins, noise, labelled, seed))
     check_options(data, bins, noise, labelled, seed)
-    chosen = listed(names)
-    subset = _subset(data, labelled, seed)
+    chosen, has_any = listed(names), None
     options = {"bins": bins, "noise": float(noise) or None, "labelled": labelled, "seed": seed or None}
     spec: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     own = None if array is None else own_array(array, data, encoding)
@@ -171,12 +170,16 @@ def labels_of(
         sizes = [size if isinstance(size, int) else None for size in ranges]
     else:
         chosen = column_names(chosen, own.shape[1])
-        discrete = encoding == "one_hot" or own.dtype.kind in "biu"
+        discrete = discrete_columns(own, encoding, bins)
         values = check_values(own, discrete)
-        sizes = [int(np.nanmax(column)) + 1 if discrete else None for column in values.T]
-        subset = _rows_with_values(values, subset)
+        sizes = [
+            int(np.nanmax(column)) + 1 if whole else None
+            for column, whole in zip(values.T, discrete, strict=True)
+        ]
+        has_any = np.asarray((~np.isnan(values)).any(axis=1))
         spec |= {"array": hashlib.sha256(values.tobytes()).hexdigest(), "images": looks(data, _FEW)}
         spec |= {"partial": True} if np.isnan(values).any() else {}
+    subset = _subset(data, labelled, seed, has_any)
     if subset is not None:
         spec["partial"] = True
         if data.sampler is not None:
@@ -200,7 +203,13 @@ def labels_from_spec(spec: Mapping[str, Any], data: Dataset, array: npt.ArrayLik
         )
     options = {key: spec[key] for key in ("encoding", "bins", "noise", "labelled", "seed") if key in spec}
     names = [column["name"] for column in spec["columns"]]
-    labels = labels_of(data, names, array=array if "array" in spec else None, **options)
+    try:
+        labels = labels_of(data, names, array=array if "array" in spec else None, **options)
+    except ArgumentError as error:
+        if "array" in spec or error.argument == "data":
+            raise
+        why = f"does not have the labels that the method was made for: {error}"
+        raise ArgumentError("data", data.name, why) from error
     if labels.spec.get("images") != spec.get("images"):
         why = "has other images: the method's array of labels belongs to the rows that it was made for"
         raise ArgumentError("data", data.name, why)
@@ -223,23 +232,28 @@ def _columns(
     return tuple(columns)
 
 
-def _subset(data: Dataset, labelled: float | int | None, seed: int) -> LabelledSubset | None:
-    """None where the subset is the whole data set."""
+def _subset(
+    data: Dataset, labelled: float | int | None, seed: int, has_any: npt.NDArray[np.bool_] | None
+) -> LabelledSubset | None:
+    """The rows that have labels, of those that ``has_any`` (n,) tells of; None where that is every row."""
     if labelled is None:
-        return None
+        return (
+            None
+            if has_any is None or has_any.all()
+            else LabelledSubset(np.flatnonzero(has_any).astype(np.int64))
+        )
     is_count = isinstance(labelled, int)
+    if has_any is not None:
+        wanted, there = labelled if is_count else round(labelled * len(data)), int(has_any.sum())
+        if wanted > there:
+            raise ArgumentError(
+                "labelled", labelled, f"is {wanted:,} rows, and the array has labels for {there:,}"
+            )
     subset = labelled_subset(
-        data, None if is_count else labelled, count=int(labelled) if is_count else None, seed=seed
+        data,
+        None if is_count else labelled,
+        count=int(labelled) if is_count else None,
+        seed=seed,
+        among=has_any,
     )
     return None if len(subset) == len(data) else subset
-
-
-def _rows_with_values(values: Values, subset: LabelledSubset | None) -> LabelledSubset | None:
-    """The rows that have at least one label, among those of the subset; None: all rows have."""
-    has_any = np.asarray((~np.isnan(values)).any(axis=1))
-    if subset is None and has_any.all():
-        return None
-    rows = np.flatnonzero(has_any) if subset is None else subset.rows[has_any[subset.rows]]
-    if not len(rows):
-        raise ArgumentError("labelled", "rows that have no label", "the array has labels for other rows only")
-    return LabelledSubset(rows.astype(np.int64))

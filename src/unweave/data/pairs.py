@@ -29,7 +29,8 @@ def sample_pairs(
         a number k: in each pair k factors, chosen uniformly and anew for each pair, are drawn anew for
         the second image and the rest are shared (Locatello et al. 2020, "Weakly-supervised
         disentanglement without compromises"). A factor drawn anew may get the same value by chance.
-        "random": k is drawn for each pair, uniformly from 1 to one less than there are factors.
+        "random": k is drawn for each pair, uniformly from 1 to one less than there are factors. Factors
+        with one value do not count: they cannot change.
 
     Returns two arrays of rows (n,); for an endless simulator two arrays of factors (n, K). Where
     combinations are missing, the second image is drawn uniformly from those that share what is asked.
@@ -63,10 +64,16 @@ class Pairs:
         if not space.discrete:
             told = ", ".join(space.continuous)
             raise ArgumentError("data", name, f"has continuous factors ({told}): pairs need discrete ones")
-        if space.num_factors < 2:
-            raise ArgumentError("data", name, "has one factor: in a pair one changes and another is shared")
+        varied = len(_varied(space))
+        if varied < 2:
+            told = (
+                "has one factor"
+                if space.num_factors == 1
+                else "has fewer than two factors of more than one value"
+            )
+            raise ArgumentError("data", name, f"{told}: in a pair one changes and another is shared")
         _check_sampling(self.data)
-        _check_changed("k", self.k, space.num_factors - 1, space.num_factors)
+        _check_changed("k", self.k, varied - 1, varied)
 
     def partners(self, rows: Rows, rng: Rng) -> tuple[Rows, Bools]:
         """For rows (n,) the rows of their partners (n,), and which factors were drawn anew, (n, K)."""
@@ -102,11 +109,19 @@ def _redrawn(
         anew = [column not in common for column in range(space.num_factors)]
         return np.broadcast_to(np.array(anew, dtype=bool), (n, space.num_factors))
     assert changed is not None
-    _check_changed("changed", changed, space.num_factors, space.num_factors)
+    varied = _varied(space)
+    _check_changed("changed", changed, len(varied), len(varied))
     # The ranks of independent uniform numbers are a uniform permutation.
-    order = np.argsort(rng.random((n, space.num_factors)), axis=1)
-    count = 1 + integers(rng, space.num_factors - 1, n)[:, None] if isinstance(changed, str) else changed
-    return np.asarray(np.argsort(order, axis=1) < count)
+    order = np.argsort(rng.random((n, len(varied))), axis=1)
+    count = 1 + integers(rng, len(varied) - 1, n)[:, None] if isinstance(changed, str) else changed
+    redrawn = np.zeros((n, space.num_factors), dtype=bool)
+    redrawn[:, varied] = np.argsort(order, axis=1) < count
+    return redrawn
+
+
+def _varied(space: FactorSpace) -> list[int]:
+    """The factors that can change: those with more than one value."""
+    return [column for column, size in enumerate(space.sizes) if size != 1]
 
 
 def _check_changed(name: str, changed: object, most: int, num_factors: int) -> None:

@@ -39,13 +39,18 @@ class LabelledSubset:
 
 
 def labelled_subset(
-    data: Dataset, fraction: float | None = None, *, count: int | None = None, seed: int = 0
+    data: Dataset,
+    fraction: float | None = None,
+    *,
+    count: int | None = None,
+    seed: int = 0,
+    among: npt.NDArray[np.bool_] | None = None,
 ) -> LabelledSubset:
     """A fixed random part of the rows, for methods that learn from few labels.
 
     Its size is ``count``, or ``fraction`` of the data set rounded to the nearest row, at least one. The
     rows are the first of a permutation that depends on ``seed`` alone: with the same seed, a larger
-    subset contains the smaller ones.
+    subset contains the smaller ones. ``among`` (n,): those that can be chosen; None: all.
     """
     if not data.finite:
         raise ArgumentError("data", data.name, "is endless: it has no rows of which some could be labelled")
@@ -56,8 +61,14 @@ def labelled_subset(
         raise ArgumentError(
             "data", data.name, f"has {total:,} rows: subsets can be chosen of {_MOST_ROWS:,} at most"
         )
-    chosen = np.random.default_rng(seed).permutation(total)[: _subset_size(total, fraction, count)]
-    rows = np.sort(chosen).astype(np.int64)
+    size = _subset_size(total, fraction, count)
+    order = np.random.default_rng(seed).permutation(total)
+    if among is not None:
+        order = order[_checked_rows(among, total)[order]]
+        if size > len(order):
+            name, value = ("fraction", fraction) if count is None else ("count", count)
+            raise ArgumentError(name, value, f"is {size:,} rows, and {len(order):,} can be chosen")
+    rows = np.sort(order[:size]).astype(np.int64)
     rows.setflags(write=False)
     return LabelledSubset(rows)
 
@@ -134,6 +145,14 @@ def _ordered_size(space: FactorSpace, argument: str, name: str) -> int:
     if size < 2:
         raise ArgumentError(argument, name, "has only one value: needs at least two")
     return size
+
+
+def _checked_rows(among: npt.NDArray[np.bool_], total: int) -> npt.NDArray[np.bool_]:
+    given = np.asarray(among)
+    if given.dtype != bool or given.shape != (total,):
+        told = f"{given.dtype} array of shape {given.shape}"
+        raise ArgumentError("among", told, f"needs a boolean for each of the {total:,} rows")
+    return given
 
 
 def _subset_size(total: int, fraction: float | None, count: int | None) -> int:

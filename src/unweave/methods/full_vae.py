@@ -39,10 +39,11 @@ class LabelMatch:
     def attach(self, spec: MethodSpec) -> None:
         """Refuse labels that the codes cannot be matched to."""
         layout = layout_of(spec)
-        if len(layout.scaled) < len(layout.columns):
-            raise ArgumentError(
-                "encoding", "one_hot", "codes are matched to labels in [0, 1]: needs 'scaled'"
-            )
+        one_hot = [column.name for column in layout.columns if column.one_hot]
+        if one_hot:
+            encoding = (spec.labels or {}).get("encoding", "one_hot")
+            told = f"makes {', '.join(one_hot)} one-hot, and codes are matched to labels in [0, 1]: needs 'scaled'"
+            raise ArgumentError("encoding", encoding, told)
         if layout.width > spec.latent_size:
             needs = f"needs at least {layout.width}: one code for each label"
             raise ArgumentError("latent_size", spec.latent_size, needs)

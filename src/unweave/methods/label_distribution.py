@@ -21,8 +21,7 @@ from unweave.objectives.labels import (
     straight_through,
 )
 
-# Mean and variance of a label that is uniform in [0, 1].
-SCALED_MEAN, SCALED_VARIANCE = 0.5, 1 / 12
+UNIFORM_VARIANCE = 1 / 12  # of a number that is uniform in [0, 1]
 CONTINUOUS_ROUNDING = 1e-4  # variance: a standard deviation of 1 % of the range
 # The least variance, 0.1 % of the range. No network tells a label more exactly, and squared errors that are divided by
 # the rounding error of a million values are beyond all else in the loss. Labels of up to 288 values do not come to it.
@@ -51,6 +50,11 @@ class LabelLayout:
         widths = [column.width for column in self.columns]
         return [sum(widths[:place]) for place in range(len(widths))]
 
+    @cached_property
+    def names(self) -> list[str]:
+        """The label that each entry belongs to."""
+        return [column.name for column in self.columns for _ in range(column.width)]
+
     @property
     def scaled(self) -> list[int]:
         """The labels (not entries) that are one number."""
@@ -74,10 +78,23 @@ class LabelLayout:
         variances = [
             CONTINUOUS_ROUNDING
             if column.size is None
-            else max(SCALED_VARIANCE / column.size**2, LEAST_ROUNDING)
+            else max(UNIFORM_VARIANCE / column.size**2, LEAST_ROUNDING)
             for column in self.columns
         ]
         return self.entries(torch.tensor(variances))
+
+    def uniform_moments(self) -> tuple[Tensor, Tensor]:
+        """(d,) each: mean and variance of each label, scaled, if all its values are equally frequent.
+
+        Of ``size`` values 0, 1 / size, …, (size - 1) / size these are (size - 1) / (2 size) and (size^2 - 1) /
+        (12 size^2), of a number in [0, 1] 1/2 and 1/12. A label of one value has its rounding error for a variance.
+        """
+        sizes = [column.size for column in self.columns]
+        means = [0.5 if size is None else (size - 1) / (2 * size) for size in sizes]
+        variances = [
+            UNIFORM_VARIANCE * (1 if size is None or size == 1 else (size**2 - 1) / size**2) for size in sizes
+        ]
+        return self.entries(torch.tensor(means)), self.entries(torch.tensor(variances))
 
 
 @dataclass(frozen=True)
@@ -100,10 +117,11 @@ class LabelDistribution:
         gaussian = gaussian_entropy(self.log_variance.expand_as(self.location))
         return self._by_label(gaussian, lambda block: categorical_entropy(self.location[:, block]))
 
-    def cross_entropy_to_uniform(self) -> Tensor:
-        """-E[log p(u_k)], (n, K), for a fixed p(u): uniform over categories, N(1/2, 1/12) for labels in [0, 1]."""
-        distance = (self.location - SCALED_MEAN).square() + self.log_variance.expand_as(self.location).exp()
-        gaussian = 0.5 * (distance / SCALED_VARIANCE + math.log(2 * math.pi * SCALED_VARIANCE))
+    def cross_entropy(self, mean: Tensor, variance: Tensor) -> Tensor:
+        """-E[log p(u_k)], (n, K), for another p(u): N(mean, variance), (d,) each, for labels on a scale, and uniform
+        over the categories of one-hot ones."""
+        distance = (self.location - mean).square() + self.log_variance.expand_as(self.location).exp()
+        gaussian = 0.5 * (distance / variance + (2 * math.pi * variance).log())
         return self._by_label(
             gaussian, lambda block: gaussian.new_full((len(gaussian),), math.log(block.stop - block.start))
         )

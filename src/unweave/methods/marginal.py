@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from unweave.networks import GaussianEncoder
 from unweave.objectives import kl_between
 
 
@@ -44,12 +45,10 @@ def mixture_posterior(encoder: nn.Module, images: Tensor, draws: Tensor) -> tupl
 def _for_each(encoder: nn.Module, images: Tensor, draws: Tensor) -> tuple[Tensor, Tensor]:
     """Mean and log-variance of every image with every u, (n, M, D) each."""
     n, count = len(images), len(draws)
-    if hasattr(encoder, "extract") and hasattr(
-        encoder, "heads"
-    ):  # ours: u joins late, so all else is computed once
-        features = encoder.extract(images)  # type: ignore[operator]
-        u = draws.expand(n, -1, -1)
-        mean, log_variance = encoder.heads(features[:, None].expand(-1, count, -1), u)  # type: ignore[operator]
+    if isinstance(encoder, GaussianEncoder) and type(encoder).forward is GaussianEncoder.forward:
+        # u joins late, so all else is computed once
+        features = encoder.extract(images)
+        mean, log_variance = encoder.heads(features[:, None].expand(-1, count, -1), draws.expand(n, -1, -1))
         return mean, log_variance
     pairs = [encoder(images, u.expand(n, -1)) for u in draws]
     return torch.stack([mean for mean, _ in pairs], 1), torch.stack(

@@ -23,27 +23,39 @@ HIDDEN = (1000, 1000, 1000)  # Mita et al., table 3
 class ConditionalPrior(nn.Module):
     """p(z|u) = N(m(u), diag v(u)), learned by the method's own KL (iVAE, Khemakhem et al. 2020).
 
-    Where labels are missing, a bound on log p(x) also needs p(u), of which iVAE has no model: it is fixed, uniform
-    (see :meth:`LabelDistribution.cross_entropy_to_uniform`). Mita et al. leave it out; without it nothing holds back
-    the entropy of a Gaussian q(u|x).
+    Where labels are missing, a bound on log p(x) also needs p(u), of which iVAE has no model. It is fixed: uniform over
+    the categories of a one-hot label; for one on a scale the Gaussian with the mean and variance of its values, were
+    they equally frequent. Mita et al. leave it out; without it nothing holds back the entropy of a Gaussian q(u|x).
     """
 
     encoder: nn.Module
+    label_mean: Tensor
+    label_variance: Tensor
 
     def attach(self, spec: MethodSpec) -> None:
         """Make the network for the method's labels and codes."""
-        self.encoder = _LabelEncoder(layout_of(spec).width, spec.latent_size)
+        layout = layout_of(spec)
+        self.encoder = _LabelEncoder(layout.width, spec.latent_size)
+        mean, variance = layout.uniform_moments()
+        self.register_buffer("label_mean", mean, persistent=False)
+        self.register_buffer("label_variance", variance, persistent=False)
 
     def given(self, u: Tensor) -> Posterior:
         """p(z|u) of labels u (n, d)."""
         return Posterior(*self.encoder(u))
 
+    def prepare(self, made: Pass) -> None:
+        """Put p(z|u) of the pass's labels into it."""
+        assert made.u is not None
+        made.prior = self.given(made.u)
+
     def forward(self, made: Pass) -> Terms:
         """-E_q(u|x)[log p(u)] of the missing labels; nothing where all are given."""
         if made.prediction is None or made.missing is None:
             return Terms()
-        cross_entropy = torch.where(made.missing, made.prediction.cross_entropy_to_uniform(), 0.0)
-        return Terms.of(label_prior=(cross_entropy.sum(1).mean(), 1.0))
+        cross_entropy = made.prediction.cross_entropy(self.label_mean, self.label_variance)
+        missing = torch.where(made.missing, cross_entropy, 0.0)
+        return Terms.of(label_prior=(missing.sum(1).mean(), 1.0))
 
 
 class LabelVAE(nn.Module):
@@ -57,8 +69,7 @@ class LabelVAE(nn.Module):
     ``label_variance``: of that Gaussian, which the paper does not state. None: each label's own rounding error,
     1 / (12 size^2) and at least 1e-6, so that z has to tell the label's values apart ("sufficient"). The authors' code
     takes the sum of squared errors, which is 0.5. As labels in [0, 1] vary by 1/12 or less, q(z|u) then gains nothing
-    from u, and falls back to N(0, I); it does so, too, if the variance is learned, because independent labels are all
-    noise to it.
+    from u, and falls back to N(0, I).
     """
 
     encoder: nn.Module
@@ -87,6 +98,20 @@ class LabelVAE(nn.Module):
         with frozen(self.encoder):
             return Posterior(*self.encoder(u))
 
+    def prepare(self, made: Pass) -> None:
+        """Put q(z|u) into the pass: as its prior, and with gradients to the weights for the second VAE's own loss.
+
+        Where no gradient goes on to u, one forward pass serves both.
+        """
+        assert made.u is not None
+        own = Posterior(*self.encoder(made.u))
+        made.label_posterior = own
+        made.prior = (
+            self.given(made.u)
+            if made.u.requires_grad
+            else Posterior(own.mean.detach(), own.log_variance.detach())
+        )
+
     def labels(self, z: Tensor) -> LabelDistribution:
         """p(u|z) of codes z (n, D)."""
         return LabelDistribution(self.layout, self.decoder(z), self.log_variance)
@@ -94,7 +119,8 @@ class LabelVAE(nn.Module):
     def forward(self, made: Pass) -> Terms:
         """The second VAE's own loss, on the labels of the batch; missing ones are draws from q(u|x)."""
         assert made.u is not None
-        mean, log_variance = self.encoder(made.u)
+        assert made.label_posterior is not None
+        mean, log_variance = made.label_posterior
         z = reparameterise(mean, log_variance, standard_noise(mean, generator=made.generator))
         likelihood = self.labels(z).log_probability(made.u).sum(1).mean()
         kl = kl_to_standard_normal(mean, log_variance).sum(1).mean()

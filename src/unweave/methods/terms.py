@@ -51,6 +51,8 @@ class Pass:
         (n, d): the labels of the images; those that are ``missing`` (n, K) are draws from q(u|x), the ``prediction``.
     prior
         p(z|u) of each image; None: N(0, I).
+    label_posterior
+        q(z|u) of a second VAE, on the labels, for its own loss; None where there is none.
     labelled
         images with labels: these ones, or others if some of these have none.
     """
@@ -68,6 +70,7 @@ class Pass:
     missing: Tensor | None = None
     prediction: LabelDistribution | None = None
     prior: Posterior | None = None
+    label_posterior: Posterior | None = None
     labelled: Labelled | None = None
 
     @cached_property

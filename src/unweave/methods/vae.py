@@ -16,13 +16,13 @@ import torch
 from torch import Tensor, nn
 
 from unweave.data import Dataset
-from unweave.data.columns import as_array
 from unweave.data.labels import Labels, labels_from_spec
 from unweave.data.pairs import Pairs
 from unweave.errors import ArgumentError
 from unweave.methods.composition import Composition
 from unweave.methods.kl import KL
 from unweave.methods.label_distribution import LabelLayout
+from unweave.methods.label_input import check_entries, check_shape
 from unweave.methods.marginal import mixture_posterior
 from unweave.methods.spec import MethodSpec
 from unweave.methods.terms import Labelled, OptimiserSettings, Pass, Player, Posterior, Term, Terms
@@ -128,12 +128,11 @@ class VAE(nn.Module):
 
     def completed(self, images: Tensor, u: Tensor | npt.ArrayLike | None = None) -> Tensor:
         """u (n, d) without NaN: a missing label, or all of them, are the most probable ones under q(u|x)."""
-        known = None if u is None else self._check_labels(u, images)
+        known = None if u is None else self._check_labels(u, images, entries=True)
         if known is not None and not known.isnan().any():
             return known
         if self.predictor is None:
-            told = None if u is None else "NaN"
-            raise ArgumentError("u", told, f"{self.spec.name} has no q(u|x) to predict missing labels")
+            raise ArgumentError("u", None, f"{self.spec.name} has no q(u|x) to predict missing labels")
         found: Tensor = self.predictor.predict(images).mode()
         return found if known is None else torch.where(known.isnan(), found, known)
 
@@ -164,7 +163,12 @@ class VAE(nn.Module):
             raise ArgumentError(
                 "labels", np.shape(array), f"this {self.spec.name} did not learn from an array"
             )
-        self._label_array = np.asarray(array)
+        self._label_array = np.array(array)
+
+    @property
+    def lacks_labels(self) -> bool:
+        """Whether it learned from an array of labels that it has to be given again to look them up."""
+        return "array" in (self.spec.labels or {}) and self._label_array is None
 
     def labels_for(self, data: Dataset) -> Labels | None:
         """The labels of ``data`` that the method learns from; None if it learns from images alone."""
@@ -175,6 +179,12 @@ class VAE(nn.Module):
     def pairs_for(self, data: Dataset) -> Pairs | None:
         """The pairs of ``data`` that the method learns from; None if images come one by one."""
         return None if self.pairing is None else self.pairing.pairs_of(data, self.spec)
+
+    def check_images(self, data: Dataset) -> None:
+        """Refuse data whose images have another shape than the method is for."""
+        if list(data.image_shape) != list(self.spec.image_shape):
+            told = f"has images {tuple(data.image_shape)}, the method is for {tuple(self.spec.image_shape)}"
+            raise ArgumentError("data", data.name, told)
 
     # --- training ------------------------------------------------------------------------------
 
@@ -232,7 +242,7 @@ class VAE(nn.Module):
             prediction=prediction,
         )
         if self.prior is not None:
-            made.prior = self.prior.given(u)
+            self.prior.prepare(made)
         if u is not None:
             made.labelled = self._labelled(made, labelled_images, labelled_u)
         return made
@@ -254,14 +264,17 @@ class VAE(nn.Module):
 
     # --- inside --------------------------------------------------------------------------------
 
-    def _check_labels(self, given: Tensor | npt.ArrayLike | None, images: Tensor) -> Tensor:
+    def _check_labels(
+        self, given: Tensor | npt.ArrayLike | None, images: Tensor, *, entries: bool | None = None
+    ) -> Tensor:
+        """Labels as a tensor (n, d) like the images.
+
+        Their ``entries`` are looked at if they are on a CPU (None): anywhere else each look would wait for the device.
+        """
         assert self.layout is not None
-        u = given if given is None or isinstance(given, Tensor) else _as_tensor(given)
-        wanted = (len(images), self.layout.width)
-        if u is None or tuple(u.shape) != wanted:
-            told = None if u is None else f"a tensor of shape {tuple(u.shape)}"
-            names = ", ".join(column.name for column in self.layout.columns)
-            raise ArgumentError("u", told, f"{self.spec.name} needs labels of shape {wanted} ({names})")
+        u = check_shape(given, self.layout, len(images), self.spec.name)
+        if entries or (entries is None and u.is_cpu):
+            check_entries(u, self.layout, self.spec.name, self.prior is None or self.predictor is not None)
         return u.to(images)
 
     def _check_pairs(self, changed: Tensor | None, images: Tensor) -> Tensor:
@@ -284,11 +297,3 @@ class VAE(nn.Module):
             self.encoder(images)[0] if self.prior is None else None,
             None if self.predictor is None else self.predictor.predict(images),
         )
-
-
-def _as_tensor(u: npt.ArrayLike) -> Tensor:
-    """Labels that are an array, or lists of numbers."""
-    given = as_array(u, "u")
-    if given.dtype.kind not in "biuf":
-        raise ArgumentError("u", f"{given.dtype} array of shape {given.shape}", "needs numbers")
-    return torch.from_numpy(given.astype(np.float64))

@@ -11,6 +11,7 @@ import numpy as np
 
 from unweave.data import Dataset, FactorSpace
 from unweave.data.factors import FactorArray, Rng
+from unweave.data.plain import plain
 from unweave.data.rows import Grid, Table
 from unweave.errors import ArgumentError, unknown_name
 from unweave.methods.vae import LabelMode
@@ -90,6 +91,7 @@ def evaluate(
     Each metric draws from a random source of its own, made from ``seed`` and its name: a score does not
     depend on which others are computed. The same points serve all metrics on codes and factors.
     """
+    seed, num_train, num_test = plain((seed, num_train, num_test))
     chosen = _chosen(metrics, dataset, representation)
     if protocol not in PROTOCOLS:
         raise unknown_name("protocol", protocol, PROTOCOLS)
@@ -97,7 +99,7 @@ def evaluate(
     for name, own in (params or {}).items():
         if name not in chosen:
             raise unknown_name("params", name, chosen)
-        settings[name] |= own
+        settings[name] |= plain(own)
     for name in chosen:
         check_settings(name, settings[name])
     for name, value in (("num_train", num_train), ("num_test", num_test)):

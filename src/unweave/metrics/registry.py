@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from unweave.data.plain import plain
 from unweave.errors import ArgumentError, unknown_name
 from unweave.metrics.interventions import TableInterventions
 from unweave.metrics.score import Sample, Score, check_sample, check_samples
@@ -119,6 +120,7 @@ def score(
         the metric's own parameters.
     """
     metric = find(name)
+    seed, bootstrap, params = plain((seed, bootstrap, params))
     check_params(name, params)
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise ArgumentError("seed", seed, "needs a whole number >= 0")

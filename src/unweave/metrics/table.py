@@ -15,6 +15,7 @@ from torch import nn
 from unweave.data import Dataset, registry
 from unweave.data.batches import to_tensor
 from unweave.data.factors import Rng
+from unweave.data.labels import Labels
 from unweave.data.lazy import LazyArray
 from unweave.data.looks import looks
 from unweave.data.rows import Rows
@@ -57,7 +58,9 @@ class RepresentationTable:
         self.encoded = 0
         self.method = method_of(representation)
         self.labels = label_mode(self.method, labels)
-        self._given = self.method.labels_for(data) if self.method and self.labels == "given" else None
+        if self.method is not None:
+            self.method.check_images(data)
+        self._given = _given_labels(self.method, data) if self.method and self.labels == "given" else None
         on_cpu = self.method is None or next(self.method.parameters()).device.type == "cpu"
         self.batch_size = CPU_BATCH if on_cpu else GPU_BATCH
         self._encode = (
@@ -167,6 +170,16 @@ def label_mode(method: VAE | None, asked: LabelMode | None) -> LabelMode | None:
         told = f"this representation has {', '.join(modes)}" if modes else "this encoder takes no labels"
         raise ArgumentError("labels", asked, told)
     return asked
+
+
+def _given_labels(method: VAE, data: Dataset) -> Labels | None:
+    if method.lacks_labels:
+        others = ", ".join(mode for mode in method.label_modes if mode != "given")
+        told = "the run learned from your own array of labels, which its directory does not hold"
+        raise ArgumentError(
+            "labels", "given", f"{told}: take {others}; in Python load_run(path, labels=array) takes it again"
+        )
+    return method.labels_for(data)
 
 
 def _plain_encoder(method: VAE, mode: LabelMode | None) -> Callable[[npt.NDArray[Any], Codes | None], Codes]:

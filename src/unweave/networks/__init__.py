@@ -6,7 +6,7 @@ from unweave.networks.conv import ConvDecoder, ConvEncoder
 from unweave.networks.create import create_networks
 from unweave.networks.initialise import initialise
 from unweave.networks.memory import keep_freed_memory
-from unweave.networks.mlp import MLP, Discriminator, GaussianHeads, MLPDecoder, MLPEncoder
+from unweave.networks.mlp import MLP, Discriminator, GaussianEncoder, GaussianHeads, MLPDecoder, MLPEncoder
 
 __all__ = [
     "MLP",
@@ -16,6 +16,7 @@ __all__ = [
     "ConvTransposeOut",
     "ConvTransposeReLU",
     "Discriminator",
+    "GaussianEncoder",
     "GaussianHeads",
     "MLPDecoder",
     "MLPEncoder",

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from unweave.errors import unknown_name
 from unweave.networks.blocks import ConvReLU, ConvTransposeOut, ConvTransposeReLU
-from unweave.networks.mlp import MLP, GaussianHeads
+from unweave.networks.mlp import MLP, GaussianEncoder, GaussianHeads
 from unweave.networks.shapes import check_conv_shape, check_latent_size
 
 FEATURES = 256
@@ -15,7 +15,7 @@ FEATURES = 256
 LATE_KERNEL = {"paper": 4, "dlib": 2}
 
 
-class ConvEncoder(nn.Module):
+class ConvEncoder(GaussianEncoder):
     """Four convolutions (32, 32, 64, 64) of stride 2, a fully connected layer of 256, two heads; ReLU.
 
     Kernels are 4x4; ``variant`` "dlib" has 2x2 in the third and fourth. ``conditioning`` values u join the
@@ -42,11 +42,6 @@ class ConvEncoder(nn.Module):
         self.convolutions = nn.Sequential(*layers)
         self.features = MLP(64 * inner_size(size) ** 2, (FEATURES,), None)
         self.heads = GaussianHeads(FEATURES, latent_size, conditioning)
-
-    def forward(self, x: Tensor, u: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Images (n, C, H, W) to mean and log-variance, (n, latent_size) each."""
-        mean, log_variance = self.heads(self.extract(x), u)
-        return mean, log_variance
 
     def extract(self, x: Tensor) -> Tensor:
         """The 256 features (n, 256) that the heads read next to u."""

@@ -67,7 +67,22 @@ class GaussianHeads(nn.Module):
         return self.mean(features), self.log_variance(features)
 
 
-class MLPEncoder(nn.Module):
+class GaussianEncoder(nn.Module):
+    """An encoder whose ``heads`` read features of the image next to u: only the heads see u."""
+
+    heads: GaussianHeads
+
+    def forward(self, x: Tensor, u: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Images (n, C, H, W), or vectors, to mean and log-variance (n, latent_size)."""
+        mean, log_variance = self.heads(self.extract(x), u)
+        return mean, log_variance
+
+    def extract(self, x: Tensor) -> Tensor:
+        """The features (n, F) that the heads read next to u."""
+        raise NotImplementedError
+
+
+class MLPEncoder(GaussianEncoder):
     """disentanglement_lib's fully connected encoder: ReLU layers on the flattened image, two heads."""
 
     def __init__(
@@ -81,11 +96,6 @@ class MLPEncoder(nn.Module):
         inputs = number_of_values(image_shape)
         self.features = MLP(inputs, hidden, None)
         self.heads = GaussianHeads(hidden[-1] if hidden else inputs, latent_size, conditioning)
-
-    def forward(self, x: Tensor, u: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Images (n, C, H, W), or vectors, to mean and log-variance (n, latent_size)."""
-        mean, log_variance = self.heads(self.extract(x), u)
-        return mean, log_variance
 
     def extract(self, x: Tensor) -> Tensor:
         """The features (n, F) that the heads read next to u."""

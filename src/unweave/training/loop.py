@@ -10,6 +10,7 @@ import torch
 from filelock import FileLock, Timeout
 
 from unweave.data import Dataset
+from unweave.data.plain import plain
 from unweave.errors import ArgumentError, UnweaveError
 from unweave.files import is_leftover
 from unweave.methods import VAE
@@ -64,14 +65,14 @@ def train(
         on a CPU, use the faster forms of the same networks (equal to rounding).
     """
     spec = plan(method, data, steps, batch_size, learning_rate, seed, precision)
-    schedule = Schedule(log_every, checkpoint_every, checkpoint_seconds)
-    fabric = create_fabric(device, devices, precision, strategy)
+    schedule = Schedule(*plain((log_every, checkpoint_every, checkpoint_seconds)))
+    fabric = create_fabric(device, plain(devices), precision, strategy)
     folder = None if out is None else Path(out)
     with _held(folder if fabric.global_rank == 0 else None):
         finished = None if folder is None else _finished(folder, spec, method)
         fabric.barrier()  # all processes have read the directory before one writes to it
         if method.fresh:
-            method.initialise(seed)
+            method.initialise(spec.seed)
         if fabric.device.type == "cpu" and fast:
             keep_freed_memory()
             accelerate(method)
@@ -89,15 +90,13 @@ def plan(
     method: VAE, data: Dataset, steps: int, batch_size: int, learning_rate: float, seed: int, precision: str
 ) -> RunSpec:
     """What ``train`` with these arguments would do, checked, without doing it."""
+    steps, batch_size, learning_rate, seed = plain((steps, batch_size, learning_rate, seed))
     check_count("steps", steps)
     check_count("batch_size", batch_size)
     check_positive("learning_rate", learning_rate)
     if not isinstance(seed, int) or not 0 <= seed < 2**63:
         raise ArgumentError("seed", seed, "needs a whole number, 0 <= seed < 2**63")
-    if list(data.image_shape) != list(method.spec.image_shape):
-        raise ArgumentError(
-            "data", data.name, f"has images {data.image_shape}, the method is for {method.spec.image_shape}"
-        )
+    method.check_images(data)
     method.labels_for(data)
     method.pairs_for(data)
     return RunSpec(
