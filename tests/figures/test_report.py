@@ -243,6 +243,42 @@ def labelled(modes=MODES, methods=("beta_vae", "ivae")):
     return Results("labelled", pd.concat([*parts, udr], ignore_index=True))
 
 
+def test_label_fractions_have_rows_of_their_own(show):
+    """The fractions of a semi-supervised study can be read in its tables, with how u was come by."""
+    found = labelled({"mean_u_given": 0.9, "mean_u_predicted": 0.2}, methods=("beta_vae", "ivae")).table
+    plain, own = (
+        found[found["method"] == "beta_vae"],
+        found[found["method"] == "ivae"].assign(method="ss_idvae"),
+    )
+    parts = [
+        own.assign(
+            settings=f'{{"labels": {{"factors": ["shape"], "labelled": {part}}}, "precision": "32-true"}}',
+            run=own["run"] + part,
+            value=own["value"] + shift,
+        )
+        for part, shift in (("1.0", 0.03), ("100", 0.01), ("1000", 0.02))
+    ]
+    path = show(figure, study=Results("fractions", pd.concat([plain, *parts], ignore_index=True)))
+    page = check_page(path)
+    names = [f"SS-IDVAE (u predicted, labelled {part})" for part in ("100", "1000", "1.0")]
+    rows = [e["text"].replace("\xa0", " ") for e in page.all("th") if e.get("scope") == "row"]
+    assert rows[:4] == ["β-VAE", *names]
+    section = page.section("scores").replace("\xa0", " ")
+    for name, value in zip(names, ("0.210", "0.220", "0.230"), strict=True):
+        assert f"{name}6{value}" in section  # six runs: two strengths, three seeds
+    assert "SS-IDVAE: labelled 100; labelled 1000; labelled 1.0" in page.section("summary")
+    tex = (path.parent / "tables/scores.tex").read_text()
+    assert r"dSprites & SS-IDVAE (u predicted, labelled 1000) & 0.220 & 0.220 & 0.620 \\" in tex
+    csv = pd.read_csv(path.parent / "tables/scores.csv", keep_default_na=False)
+    assert set(csv.loc[csv["method"] == "ss_idvae", "variant"]) == {
+        "labelled 100",
+        "labelled 1000",
+        "labelled 1.0",
+    }
+    assert set(csv.loc[csv["method"] == "beta_vae", "variant"]) == {""}
+    assert "SS-IDVAE (u given, labelled 100)" in page.section("scores-u-given").replace("\xa0", " ")
+
+
 @pytest.mark.parametrize("methods", [("beta_vae", "ivae"), ("ivae",)])
 def test_scores_from_true_labels_have_tables_of_their_own(show, methods):
     path = show(figure, study=labelled(methods=methods))

@@ -17,6 +17,7 @@ from unweave.figures.sheet import Row, compose
 from unweave.figures.style import (
     WIDTH,
     data_name,
+    legend_columns,
     look,
     method_name,
     metric_name,
@@ -58,7 +59,8 @@ def trade_off(results: Results) -> Figure:
                 axes.margins(0.08)
         handles = [axes.plot([], [], **style)[0] for style in looks.values()]
         names = [method_name(method) for method in looks]
-        figure.legend(handles, names, loc="outside upper center", ncols=min(6, len(names)))
+        columns = min(len(names), 6, legend_columns(names))
+        figure.legend(handles, names, loc="outside upper center", ncols=columns)
     return figure
 
 
@@ -146,8 +148,8 @@ def _settings(rows: pd.DataFrame) -> list[str]:
     """ "β-VAE (β = 4)" for each row."""
     names = []
     for method, symbol, strength in zip(rows["method"], rows["strength_name"], rows["strength"], strict=True):
-        setting = "" if pd.isna(strength) else f" ({_SYMBOLS.get(symbol, symbol)} = {strength:g})"
-        names.append(method_name(method) + setting)
+        setting = "" if pd.isna(strength) else f"{_SYMBOLS.get(symbol, symbol)} = {strength:g}"
+        names.append(method_name(method, setting))
     return names
 
 

@@ -16,6 +16,7 @@ from unweave.figures.exhibits import Exhibit
 from unweave.figures.style import (
     WIDTH,
     data_name,
+    legend_columns,
     look,
     method_name,
     metric_name,
@@ -149,7 +150,8 @@ def _which(rows: pd.DataFrame, table: pd.DataFrame) -> str:
         for representation, protocol in kinds
     )
     data = rows["data"].unique()
-    absent = sorted(set(table["method"].unique()) - set(rows["method"].unique()), key=order)
+    shown = {method.partition(", ")[0] for method in rows["method"].unique()}
+    absent = sorted(set(table["method"].unique()) - shown, key=order)
     return (
         (f"{data_name(data[0])}: " if len(data) == 1 else "")
         + told
@@ -170,7 +172,7 @@ def _legend(figure: Figure, handles: list[Any], labels: list[str], title: str) -
         title=title,
         title_fontsize=8,
         loc="outside upper center",
-        ncols=min(len(labels), 6),
+        ncols=min(len(labels), 6, legend_columns(labels)),
         handlelength=1.3,
         columnspacing=1.2,
     )

@@ -103,7 +103,7 @@ def _scores(name: str, title: str, note: str, scores: pd.DataFrame) -> Section:
     body = [
         f'<p class="note">{escape(note)}</p>' if note else "",
         "<p>The median of each method over all strengths and seeds; below it the 95 % bootstrap interval of the "
-        "median. A column's heading sorts by it.</p>",
+        "median. Where the study varies further settings, each has its row. A column's heading sorts by it.</p>",
         links(file_names(name)),
     ]
     entries = []
