@@ -146,8 +146,8 @@ def look(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
         )
         for place, method in enumerate(members):
             white = _PALEST * place / max(len(members) - 1, 1)
-            shade = to_hex([part + white * (1 - part) for part in to_rgb(color)])
-            found[method] = {"color": shade if white else color, "marker": marker}
+            red, green, blue = (part + white * (1 - part) for part in to_rgb(color))
+            found[method] = {"color": to_hex((red, green, blue)) if white else color, "marker": marker}
     return found
 
 

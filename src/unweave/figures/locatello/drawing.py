@@ -47,12 +47,12 @@ def strength_lines(
         )
 
 
-def cloud(axes: Axes, x: pd.Series, y: pd.Series, methods: pd.Series) -> None:
+def cloud(axes: Axes, x: pd.Series, y: pd.Series, methods: pd.Series, shown: Iterable[str]) -> None:
     """One point per run in its method's colour, in mixed order, so that no method hides the others.
 
-    Markers are those of ``cloud_markers``.
+    ``methods`` are those of the runs, ``shown`` all of the figure; markers are those of ``cloud_markers``.
     """
-    looks = look(methods.unique())
+    looks = look(shown)
     markers = np.array(list(cloud_markers(looks).values()))
     colors = np.array([to_rgb(found["color"]) for found in looks.values()])
     codes = pd.Categorical(methods, categories=list(looks)).codes
@@ -73,7 +73,7 @@ def cloud(axes: Axes, x: pd.Series, y: pd.Series, methods: pd.Series) -> None:
 
 
 def cloud_markers(methods: Iterable[str]) -> dict[str, str]:
-    """What a run of each method is in a cloud: a dot, as colours read best; a method's own marker if two share a colour."""
+    """What a run of each method is in a cloud: a dot, or the method's own marker if two methods share a colour."""
     looks = look(methods)
     dots = len({found["color"] for found in looks.values()}) == len(looks)
     return {method: "o" if dots else found["marker"] for method, found in looks.items()}

@@ -64,7 +64,7 @@ def _variants(runs: pd.DataFrame) -> str:
     """What the study varies besides, a line per method."""
     told = pd.DataFrame({"method": runs["method"].to_numpy(), "variant": variants(runs).to_numpy()})
     lines = [
-        f"{method_name(method)}: {'; '.join(sorted(rows['variant'].unique(), key=in_order))}"
+        f"{method_name(str(method))}: {'; '.join(sorted(rows['variant'].unique(), key=in_order))}"
         for method, rows in told[told["variant"] != ""].groupby("method")
     ]
     return "\n".join(lines)

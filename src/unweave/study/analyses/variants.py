@@ -33,8 +33,8 @@ def variants(table: pd.DataFrame) -> pd.Series[str]:
     for method, some in several.groupby("method", sort=False):
         settings = runs.loc[runs["method"] == method, "settings"]
         flat = {code: dict(_flat(json.loads(texts[code]))) for code in settings.unique()}
-        alike = some.groupby(_ALIKE, dropna=False, sort=False)["settings"].agg(lambda codes: frozenset(codes))
-        names = _names(key for codes in set(alike) for key in _differing([flat[code] for code in codes]))
+        alike = {frozenset(codes) for _, codes in some.groupby(_ALIKE, dropna=False, sort=False)["settings"]}
+        names = _names(key for codes in alike for key in _differing([flat[code] for code in codes]))
         told[settings.index] = settings.map({code: _spelled(own, names) for code, own in flat.items()})
     return told
 
