@@ -362,16 +362,41 @@ def test_figures_and_tables_lie_beside_the_page(show):
     path = show(figure, means, picture, study=study)
     files = files_in(path.parent)
     assert set(files) == {
-        "report.html", "figures/figure.pdf", "figures/figure.png", "figures/picture.png", "tables/means.csv",
-        "tables/means.tex", "tables/scores.csv", "tables/scores.tex",
+        "report.html", "figures/figure.pdf", "figures/figure.png", "figures/picture.pdf", "figures/picture.png",
+        "tables/means.csv", "tables/means.tex", "tables/scores.csv", "tables/scores.tex",
     }  # fmt: skip
     assert files["figures/figure.pdf"].startswith(b"%PDF")
+    assert files["figures/picture.pdf"].startswith(b"%PDF")
+    with Image.open(path.parent / "figures/picture.png") as image:
+        np.testing.assert_array_equal(np.asarray(image), np.asarray(picture(study)))
     with Image.open(path.parent / "figures/figure.png") as image:
         assert image.size == (600, 400)
     embedded = [e["src"].partition(",")[2] for e in Page(path).all("img")]
     assert base64.b64decode(embedded[0]) == files["figures/figure.png"]
     read = pd.read_csv(path.parent / "tables/means.csv", index_col="method")
     pd.testing.assert_frame_equal(read, means(study), check_names=False)
+
+
+def test_an_exhibit_may_have_a_picture_per_data_set(show):
+    def several(results):
+        return {"dsprites": picture(results), "/a/same": figure(results), "/b/same": picture(results)}
+
+    path = show(several)
+    page = check_page(path)
+    assert [e["alt"] for e in page.all("img")] == [
+        f"A title: {name}" for name in ("dSprites", "a/same", "b/same")
+    ]
+    names = [
+        f"several-{part}.{kind}" for part in ("1-dsprites", "2-same", "3-same") for kind in ("pdf", "png")
+    ]
+    assert {f"figures/{name}" for name in names} <= set(files_in(path.parent))
+    assert set(names) <= {e["text"] for e in page.all("a")}
+
+    def one(results):
+        return {"dsprites": picture(results)}
+
+    assert "figures/one.pdf" in files_in(show(one).parent)
+    assert "figures/several-2-same.pdf" not in files_in(path.parent)
 
 
 def test_formats_can_be_chosen(show):
@@ -381,8 +406,8 @@ def test_formats_can_be_chosen(show):
 
 
 def test_the_same_results_make_the_same_bytes(show):
-    first = files_in(show(figure, means, formats=("pdf", "png", "svg")).parent)
-    assert files_in(show(figure, means, formats=("pdf", "png", "svg")).parent) == first
+    first = files_in(show(figure, means, picture, formats=("pdf", "png", "svg")).parent)
+    assert files_in(show(figure, means, picture, formats=("pdf", "png", "svg")).parent) == first
 
 
 def test_files_of_exhibits_that_are_gone_are_removed_and_no_others(show):

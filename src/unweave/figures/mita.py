@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import textwrap
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast
@@ -166,13 +167,14 @@ def _check_labels(table: pd.DataFrame, labels: str | None) -> None:
 
 
 def _legend(figure: Figure, handles: list[Any], labels: list[str], title: str) -> None:
+    width = figure.get_figwidth()
     figure.legend(
         handles,
         labels,
-        title=title,
+        title="\n".join(textwrap.wrap(title, int(15 * width))),
         title_fontsize=8,
         loc="outside upper center",
-        ncols=min(len(labels), 6, legend_columns(labels)),
+        ncols=min(len(labels), 6, legend_columns(labels, width)),
         handlelength=1.3,
         columnspacing=1.2,
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import colorsys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -28,9 +30,9 @@ _METHODS: dict[str, tuple[str, str, str]] = {
     "annealed_vae": ("AnnealedVAE", _SKY, "P"),
     "full_vae": ("FullVAE", _VERMILION, "X"),
     "ivae": ("iVAE", _ORANGE, "h"),
-    "idvae": ("IDVAE", _GREEN, "*"),
+    "idvae": ("IDVAE", _GREEN, "v"),
     "ss_ivae": ("SS-iVAE", _YELLOW, "<"),
-    "ss_idvae": ("SS-IDVAE", _SKY, ">"),
+    "ss_idvae": ("SS-IDVAE", _PINK, ">"),
     "gvae": ("GVAE", _PINK, "d"),
     "ml_vae": ("ML-VAE", _GREY, "s"),
     "ada_gvae": ("Ada-GVAE", _BLACK, "^"),
@@ -46,7 +48,7 @@ _SPARE = [
     for marker in "os^DvPX*hd<>"
     if (color, marker) not in _TAKEN
 ]
-_PALEST = 0.6  # the share of white in the last of a method's variants
+_DARK, _PALE = 0.25, 0.78  # the lightness of the first and the last of a method's variants
 _METRICS = {
     "beta_vae": "BetaVAE",
     "factor_vae": "FactorVAE",
@@ -119,7 +121,9 @@ def metric_name(metric: str) -> str:
 
 
 def data_name(data: str) -> str:
-    """A data set's name as the papers write it."""
+    """A data set's name as the papers write it; the last two parts of the path of a folder of images."""
+    if Path(data).is_absolute():
+        return "/".join(Path(data).parts[-2:]).removeprefix("//")
     return _DATA.get(data, data)
 
 
@@ -133,7 +137,7 @@ def look(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Per method its ``color`` and ``marker``: the same in every figure, whatever other methods it shows.
 
     A method that the papers do not have gets a pair that its name decides, and no method of the papers has. Variants of
-    one method (``by_variant``) share its marker and are shades of its colour, from full to pale in their order among
+    one method (``by_variant``) share its marker and are shades of its colour, from dark to pale in their order among
     those that are shown.
     """
     families: dict[str, list[str]] = {}
@@ -144,11 +148,18 @@ def look(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
         color, marker = (
             _METHODS[base][1:] if base in _METHODS else _SPARE[zlib.crc32(base.encode()) % len(_SPARE)]
         )
-        for place, method in enumerate(members):
-            white = _PALEST * place / max(len(members) - 1, 1)
-            red, green, blue = (part + white * (1 - part) for part in to_rgb(color))
-            found[method] = {"color": to_hex((red, green, blue)) if white else color, "marker": marker}
+        for method, shade in zip(members, _shades(color, len(members)), strict=True):
+            found[method] = {"color": shade, "marker": marker}
     return found
+
+
+def _shades(color: str, count: int) -> list[str]:
+    """Colours of one hue, from dark to pale; a single one is the colour itself."""
+    if count == 1:
+        return [color]
+    hue, _, saturation = colorsys.rgb_to_hls(*to_rgb(color))
+    steps = (_DARK + (_PALE - _DARK) * place / (count - 1) for place in range(count))
+    return [to_hex(colorsys.hls_to_rgb(hue, lightness, saturation)) for lightness in steps]
 
 
 def order(method: str) -> tuple[Any, ...]:

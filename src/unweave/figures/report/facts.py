@@ -44,7 +44,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
     by_method = {name: rows for name, rows in runs.groupby("method")}
     own = [name for name in table["metric"].unique() if "." not in name]
     found = [
-        ("Data sets", ", ".join(map(data_name, runs["data"].unique()))),
+        ("Data sets", ", ".join(_data_text(name) for name in runs["data"].unique())),
         ("Methods", "\n".join(_method_text(name, by_method[name]) for name in methods)),
         ("Seeds", _numbers(runs["seed"])),
         ("Steps", _numbers(runs["steps"])),
@@ -58,6 +58,12 @@ def facts(results: Results) -> list[tuple[str, str]]:
     if varied := _variants(runs):
         found.insert(2, ("Variants", varied))
     return found
+
+
+def _data_text(data: str) -> str:
+    """A data set's name; of a folder of images also the path."""
+    name = data_name(data)
+    return f"{name} ({data})" if data.endswith(f"/{name}") else name
 
 
 def _variants(runs: pd.DataFrame) -> str:

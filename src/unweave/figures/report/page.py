@@ -75,8 +75,10 @@ def page(
 
 
 def links(files: Sequence[str]) -> str:
-    """Links to files beside the page, named by their kind."""
-    found = (f'<a href="{escape(file)}">{escape(file.rpartition(".")[2].upper())}</a>' for file in files)
+    """Links to files beside the page, named by their kind, or if there are several of a kind by their name."""
+    kinds = [file.rpartition(".")[2].upper() for file in files]
+    names = kinds if len(set(kinds)) == len(kinds) else [file.rpartition("/")[2] for file in files]
+    found = (f'<a href="{escape(file)}">{escape(name)}</a>' for file, name in zip(files, names, strict=True))
     return f'<p class="files">{" ".join(found)}</p>'
 
 
