@@ -37,6 +37,15 @@ def test_pictures_depend_on_the_seed_alone(trained):
     assert (other != np.asarray(reconstructions(run.method, data, seed=2))).any()
 
 
+def test_rows_of_a_traversal_are_equally_far_apart(trained):
+    run, data = trained
+    sheet = np.asarray(traversals(run.method, data))
+    dark = (sheet[:, -30] != 255).any(axis=1)  # a column of pixels through the last tiles
+    starts = np.flatnonzero(dark & ~np.roll(dark, 1))
+    assert len(starts) == 3
+    assert starts[2] - starts[1] == starts[1] - starts[0]
+
+
 def test_vectors_are_drawn_as_lines():
     data = uw.data.from_function(["a"], [(0.0, 1.0)], lambda factors: np.sin(factors * np.arange(20)))
     method = uw.methods.create("vae", data, latent_size=2, reconstruction="gaussian")

@@ -1,6 +1,7 @@
 """Every figure and table of Locatello et al. from small studies."""
 
 import itertools
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,17 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import unweave as uw
+from unweave.figures.kumar import best_traversals
 from unweave.figures.locatello import EXHIBITS
 from unweave.figures.style import paper_style
 from unweave.study import NotInStudyError, Results
+from unweave.study.collecting import collect
 from unweave.study.results import as_table
+from unweave.study.running import prepare
+from unweave.study.source import Source
+from unweave.study.spec import check
+from unweave.study.work import load_data
+from unweave.study.worker import work
 
 METRICS = ("beta_vae", "factor_vae", "mig", "dci", "modularity", "sap", "udr", "gaussian_total_correlation")
 TASKS = [
@@ -134,6 +142,17 @@ def test_lines_are_the_medians_of_each_method():
     assert sum(len(line.get_xdata()) == 2 for line in without.axes[0].lines) == 1
 
 
+def test_a_cloud_has_markers_where_two_methods_share_a_colour():
+    plain = study(data=("cars3d",), methods=("beta_vae", "factor_vae"))
+    mixed = study(data=("cars3d",), methods=("factor_vae", "ivae"))
+    for results, markers in ((plain, ["o", "o"]), (mixed, ["s", "h"])):
+        figure = drawn(BY_NUMBER["fig13"].make(results))
+        assert [handle.get_marker() for handle in figure.legends[0].legend_handles] == markers
+        points = sum(len(cloud.get_offsets()) for cloud in figure.axes[0].collections)
+        assert points == 2 * 2 * 3
+        assert len(figure.axes[0].collections) == len(set(markers))
+
+
 def test_table_1_says_what_was_compared():
     table = BY_NUMBER["table1"].make(study())
     assert table["setting chosen by"].unique().tolist() == ["a metric", "UDR", "ELBO", "chance"]
@@ -151,10 +170,62 @@ def trained(tmp_path_factory):
 
 
 def test_reconstructions_stand_beside_their_images(trained):
-    picture = BY_NUMBER["fig01"].make(trained)
-    assert isinstance(picture, Image.Image)
-    np.testing.assert_array_equal(np.asarray(picture), np.asarray(BY_NUMBER["fig01"].make(trained)))
-    assert picture.width > 12 * 64
+    first, again = (drawn(BY_NUMBER["fig01"].make(trained)) for _ in range(2))
+    (image,) = first.axes[0].images
+    np.testing.assert_array_equal(image.get_array(), again.axes[0].images[0].get_array())
+    height, width, _ = image.get_array().shape
+    assert width > 12 * height
+    assert texts(first) == ["solids3d", "β-VAE, beta = 0, seed 0"]
+    assert first.get_figwidth() == 6.75
+    assert min(text.get_fontsize() for text in first.axes[0].texts) >= 6
+
+
+@pytest.fixture
+def own_images(tmp_path):
+    """A study of one run on a folder of images, made as a study makes it."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for place in range(6):
+        pixels = np.zeros((12, 12), np.uint8)
+        pixels[2 * place : 2 * place + 2] = 255
+        Image.fromarray(pixels).save(folder / f"{place}.png")
+    (folder / "factors.csv").write_text("\n".join(["file,row", *(f"{n}.png,{n}" for n in range(6))]))
+    values = {
+        "name": "own",
+        "training": {"steps": 1, "batch_size": 2, "architecture": "mlp", "latent_size": 2, "image_size": 8},
+        "runs": {"data": str(folder), "method": "beta_vae", "beta": 4, "seed": 0},
+        "evaluation": {
+            "metrics": [{"metric": "unsupervised", "num_images": 4}],
+            "num_train": 4,
+            "num_test": 2,
+        },
+    }
+    study_folder = prepare(check(Source(values)), Source(values), tmp_path / "out")
+    work(study_folder, "cpu")
+    return collect(study_folder)
+
+
+def test_a_study_of_ones_own_images_shows_them(own_images):
+    figure = drawn(BY_NUMBER["fig01"].make(own_images))
+    assert texts(figure)[0].endswith("/mine")
+    strip = np.asarray(figure.axes[0].images[0].get_array())
+    tile = strip[
+        :, : strip.shape[0]
+    ]  # the first: an image of the folder, at the size that the study reads it
+    shown = {tuple(np.asarray(Image.fromarray(tile).resize((8, 8)).convert("L")).max(axis=1) > 127)}
+    folder = own_images.table["data"].iloc[0]
+    expected = {
+        tuple(image.max(axis=(1, 2)) > 127)
+        for image in uw.data.from_folder(folder, size=8).images(np.arange(6))
+    }
+    assert shown <= expected
+    table = own_images.table.assign(metric="sap", representation="mean")
+    traversed = best_traversals(Results("own", table, own_images.runs), columns=3)
+    assert list(traversed) == [folder]
+    shutil.rmtree(folder)
+    load_data.cache_clear()
+    with pytest.raises(NotInStudyError, match="no model can be shown"):
+        BY_NUMBER["fig01"].make(own_images)
 
 
 def test_reconstructions_need_runs_and_their_data(trained):

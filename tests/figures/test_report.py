@@ -243,6 +243,42 @@ def labelled(modes=MODES, methods=("beta_vae", "ivae")):
     return Results("labelled", pd.concat([*parts, udr], ignore_index=True))
 
 
+def test_label_fractions_have_rows_of_their_own(show):
+    """The fractions of a semi-supervised study can be read in its tables, with how u was come by."""
+    found = labelled({"mean_u_given": 0.9, "mean_u_predicted": 0.2}, methods=("beta_vae", "ivae")).table
+    plain, own = (
+        found[found["method"] == "beta_vae"],
+        found[found["method"] == "ivae"].assign(method="ss_idvae"),
+    )
+    parts = [
+        own.assign(
+            settings=f'{{"labels": {{"factors": ["shape"], "labelled": {part}}}, "precision": "32-true"}}',
+            run=own["run"] + part,
+            value=own["value"] + shift,
+        )
+        for part, shift in (("1.0", 0.03), ("100", 0.01), ("1000", 0.02))
+    ]
+    path = show(figure, study=Results("fractions", pd.concat([plain, *parts], ignore_index=True)))
+    page = check_page(path)
+    names = [f"SS-IDVAE (u predicted, labelled {part})" for part in ("100", "1000", "1.0")]
+    rows = [e["text"].replace("\xa0", " ") for e in page.all("th") if e.get("scope") == "row"]
+    assert rows[:4] == ["β-VAE", *names]
+    section = page.section("scores").replace("\xa0", " ")
+    for name, value in zip(names, ("0.210", "0.220", "0.230"), strict=True):
+        assert f"{name}6{value}" in section  # six runs: two strengths, three seeds
+    assert "SS-IDVAE: labelled 100; labelled 1000; labelled 1.0" in page.section("summary")
+    tex = (path.parent / "tables/scores.tex").read_text()
+    assert r"dSprites & SS-IDVAE (u predicted, labelled 1000) & 0.220 & 0.220 & 0.620 \\" in tex
+    csv = pd.read_csv(path.parent / "tables/scores.csv", keep_default_na=False)
+    assert set(csv.loc[csv["method"] == "ss_idvae", "variant"]) == {
+        "labelled 100",
+        "labelled 1000",
+        "labelled 1.0",
+    }
+    assert set(csv.loc[csv["method"] == "beta_vae", "variant"]) == {""}
+    assert "SS-IDVAE (u given, labelled 100)" in page.section("scores-u-given").replace("\xa0", " ")
+
+
 @pytest.mark.parametrize("methods", [("beta_vae", "ivae"), ("ivae",)])
 def test_scores_from_true_labels_have_tables_of_their_own(show, methods):
     path = show(figure, study=labelled(methods=methods))
@@ -326,16 +362,41 @@ def test_figures_and_tables_lie_beside_the_page(show):
     path = show(figure, means, picture, study=study)
     files = files_in(path.parent)
     assert set(files) == {
-        "report.html", "figures/figure.pdf", "figures/figure.png", "figures/picture.png", "tables/means.csv",
-        "tables/means.tex", "tables/scores.csv", "tables/scores.tex",
+        "report.html", "figures/figure.pdf", "figures/figure.png", "figures/picture.pdf", "figures/picture.png",
+        "tables/means.csv", "tables/means.tex", "tables/scores.csv", "tables/scores.tex",
     }  # fmt: skip
     assert files["figures/figure.pdf"].startswith(b"%PDF")
+    assert files["figures/picture.pdf"].startswith(b"%PDF")
+    with Image.open(path.parent / "figures/picture.png") as image:
+        np.testing.assert_array_equal(np.asarray(image), np.asarray(picture(study)))
     with Image.open(path.parent / "figures/figure.png") as image:
         assert image.size == (600, 400)
     embedded = [e["src"].partition(",")[2] for e in Page(path).all("img")]
     assert base64.b64decode(embedded[0]) == files["figures/figure.png"]
     read = pd.read_csv(path.parent / "tables/means.csv", index_col="method")
     pd.testing.assert_frame_equal(read, means(study), check_names=False)
+
+
+def test_an_exhibit_may_have_a_picture_per_data_set(show):
+    def several(results):
+        return {"dsprites": picture(results), "/a/same": figure(results), "/b/same": picture(results)}
+
+    path = show(several)
+    page = check_page(path)
+    assert [e["alt"] for e in page.all("img")] == [
+        f"A title: {name}" for name in ("dSprites", "a/same", "b/same")
+    ]
+    names = [
+        f"several-{part}.{kind}" for part in ("1-dsprites", "2-same", "3-same") for kind in ("pdf", "png")
+    ]
+    assert {f"figures/{name}" for name in names} <= set(files_in(path.parent))
+    assert set(names) <= {e["text"] for e in page.all("a")}
+
+    def one(results):
+        return {"dsprites": picture(results)}
+
+    assert "figures/one.pdf" in files_in(show(one).parent)
+    assert "figures/several-2-same.pdf" not in files_in(path.parent)
 
 
 def test_formats_can_be_chosen(show):
@@ -345,8 +406,8 @@ def test_formats_can_be_chosen(show):
 
 
 def test_the_same_results_make_the_same_bytes(show):
-    first = files_in(show(figure, means, formats=("pdf", "png", "svg")).parent)
-    assert files_in(show(figure, means, formats=("pdf", "png", "svg")).parent) == first
+    first = files_in(show(figure, means, picture, formats=("pdf", "png", "svg")).parent)
+    assert files_in(show(figure, means, picture, formats=("pdf", "png", "svg")).parent) == first
 
 
 def test_files_of_exhibits_that_are_gone_are_removed_and_no_others(show):

@@ -189,19 +189,20 @@ def results(
         Path | None, typer.Option(help="Write the table, or the query's answer, here.", show_default=False)
     ] = None,
 ) -> None:
-    """Show the results, or ask them with SQL. The whole table is in STUDY/results.parquet."""
+    """Show the results, or ask them with SQL. The whole table is in STUDY/results.parquet.
+
+    Without SQL: the median over seeds of each score, with the 95 % bootstrap interval of the median.
+    """
     from unweave.files import replacing
+    from unweave.study.analyses.scores import seed_medians
     from unweave.study.collecting import collect
     from unweave.study.results import label_modes, query
     from unweave.study.store import open_study
 
     found = collect(open_study(root, _name(study))).table
-    summary = (
-        "select data, method, strength, metric, representation, median(value) as median, count(*) as runs "
-        "from results group by all order by all"
-    )
-    answer = query(found, sql or summary)
-    says_which = "representation" in (sql or summary).lower() or "representation" in answer.columns
+    names = {"value": "median", "n": "runs"}
+    answer = query(found, sql) if sql else seed_medians(found).rename(columns=names)
+    says_which = "representation" in (sql or "").lower() or "representation" in answer.columns
     if not says_which and (label_modes(found) == "given").any():
         output.show_warning(
             "the answer may mix in scores with u given, of codes made from the true labels that they are scored "

@@ -40,7 +40,8 @@ def contact_sheet(data: Dataset, seed: int = 0, columns: int = 10) -> Image.Imag
     for (_, captions), row_tiles, name, size in zip(
         traversals, tiles[1:], data.space.names, data.space.sizes, strict=True
     ):
-        rows.append(Row(name, _size_text(size), row_tiles, captions))
+        first = len(rows) == len(random)
+        rows.append(Row(name, _size_text(size), row_tiles, captions, apart=first))
     return compose(f"{data.name}: {_contents(data)}", rows)
 
 

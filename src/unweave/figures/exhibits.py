@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -27,11 +27,12 @@ class Exhibit:
     caption
         how to read it: what a point is, what the bars and bands are.
     make
-        from the results to a figure, a picture or a table. Raises ``NotInStudyError`` if the study lacks what it needs.
+        from the results to a figure, a picture or a table, or to several pictures by the name of their data set. Raises
+        ``NotInStudyError`` if the study lacks what it needs.
     """
 
     name: str
     title: str
     source: str
     caption: str
-    make: Callable[[Results], Picture | pd.DataFrame]
+    make: Callable[[Results], Picture | Mapping[str, Picture] | pd.DataFrame]

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from PIL import Image
 
-from unweave import data as data_sets
 from unweave.errors import UnweaveError
 from unweave.figures.exhibits import Exhibit
-from unweave.figures.latent import traversals
-from unweave.figures.sheet import Row, compose
+from unweave.figures.labelling import Line, label_points
+from unweave.figures.latent import traversal_rows, units
+from unweave.figures.models import load_model
+from unweave.figures.plate import Block, plate
 from unweave.figures.style import (
     WIDTH,
     data_name,
+    legend_columns,
     look,
     method_name,
     metric_name,
@@ -27,16 +29,16 @@ from unweave.figures.style import (
 from unweave.study import NotInStudyError, Results
 from unweave.study.analyses import kumar
 from unweave.study.analyses.summaries import arranged, spelled, spelled_column
-from unweave.training import load_run
 from unweave.training.run import SPEC
 from unweave.training.spec import RunSpec
 
 _SYMBOLS = {"beta": "β", "gamma": "γ", "lambda_od": "λ_od", "c_max": "C"}
 _SHOWN = 12  # attributes in the paper's table 2
+_PANEL = 2.1  # inches: the height of a panel, with its axis
 
 
 def trade_off(results: Results) -> Figure:
-    """Scores against the reconstruction error: a line per method, a point per strength, which it is labelled with."""
+    """Scores against the reconstruction error: a line per method, a point per strength, labelled if there is room."""
     sizes = values_per_image(results)
     found = results.analysed(kumar.trade_off, values_per_image=sizes)
     scores = [score for score in kumar.SCORES if score in found]
@@ -44,7 +46,7 @@ def trade_off(results: Results) -> Figure:
     looks = look(found["method"])
     with paper_style():
         figure, grid = new_figure(
-            WIDTH, 0.45 + 2.1 * len(data), nrows=len(data), ncols=len(scores), sharex="row"
+            WIDTH, 0.45 + _PANEL * len(data), nrows=len(data), ncols=len(scores), sharex="row"
         )
         for line, name in enumerate(data):
             for axes, score in zip(grid[line], scores, strict=True):
@@ -56,9 +58,13 @@ def trade_off(results: Results) -> Figure:
                     "reconstruction error, " + ("per pixel" if name in sizes else "sum over pixels")
                 )
                 axes.margins(0.08)
+            for axes, score in zip(grid[line], scores, strict=True):  # now that all share their limits
+                inches = WIDTH / len(scores) - 0.6, _PANEL - 0.6
+                label_points(axes, _lines(found[found["data"] == name], score, looks), inches)
         handles = [axes.plot([], [], **style)[0] for style in looks.values()]
         names = [method_name(method) for method in looks]
-        figure.legend(handles, names, loc="outside upper center", ncols=min(6, len(names)))
+        columns = min(len(names), 6, legend_columns(names))
+        figure.legend(handles, names, loc="outside upper center", ncols=columns)
     return figure
 
 
@@ -82,37 +88,39 @@ def score_table(results: Results) -> pd.DataFrame:
 def attribute_table(results: Results) -> pd.DataFrame:
     """Accuracy in per cent of each method and strength, for the attributes on which they differ most."""
     found = _in_order(kumar.attribute_accuracy(results.table), results)
-    attributes = found.columns[4 : 4 + _SHOWN]
+    attributes = found.columns[5::3][:_SHOWN]  # each is followed by the ends of its interval
     rows = pd.DataFrame({"Data set": found["data"].map(data_name), "Method": _settings(found)})
     for attribute in attributes:
-        rows[attribute.replace("_", " ")] = (100 * found[attribute]).round(1)
-    return rows
+        per_cent = 100 * found[[attribute, f"{attribute}_low", f"{attribute}_high"]].to_numpy(np.float64)
+        cells = [spelled(value, low, high, 1) for value, low, high in per_cent]
+        rows[attribute.replace("_", " ")] = cells
+    return rows.assign(Runs=found["n"])
 
 
-def best_traversals(
-    results: Results, data: str | None = None, metric: str = "sap", columns: int = 9
-) -> Image.Image:
-    """Traversals of the best run of each method on one data set: ``data``, else dSprites, else the study's first."""
+def best_traversals(results: Results, metric: str = "sap", columns: int = 9) -> dict[str, Figure]:
+    """Per data set the traversals of the best run of each method, two methods side by side."""
     if results.runs is None:
         raise NotInStudyError("traversals need the trained models; the study has scores only")
     best = kumar.best_runs(results.table, metric)
-    known = best["data"].unique().tolist()
-    name = data or ("dsprites" if "dsprites" in known else known[0])
-    best = _in_order(best[best["data"] == name], results)
-    if best.empty:
-        raise NotInStudyError(f"the study has no {metric_name(metric)} on {name}")
-    try:
-        models = [load_run(results.runs / run).method for run in best["run"]]
-        images = data_sets.load(name)
-    except UnweaveError as error:
-        raise NotInStudyError(f"the best runs on {name} cannot be shown: {error}") from error
-    pictures = [traversals(model, images, columns=columns) for model in models]
-    captions = [
-        f"{setting}: {metric_name(metric)} {value:.3f}"
-        for setting, value in zip(_settings(best), best["value"], strict=True)
-    ]
-    rows = [Row("", "", pictures[i : i + 2], captions[i : i + 2]) for i in range(0, len(pictures), 2)]
-    return compose(f"{data_name(name)}: of each method the run with the best {metric_name(metric)}", rows)
+    best = _in_order(best, results)
+    blocks: dict[str, list[Block]] = {}
+    problems = []
+    for name, run, setting, value in zip(
+        best["data"], best["run"], _settings(best), best["value"], strict=True
+    ):
+        told = f"{data_name(name)}, {setting}"
+        try:
+            model, images = load_model(results.runs / run)
+        except UnweaveError as error:  # no weights or no data files
+            problems.append(f"{told}: {error}")
+            continue
+        rows = traversal_rows(model, images, columns=columns)
+        about = f"{metric_name(metric)} {value:.3f}{units(model)}"
+        blocks.setdefault(name, []).append(Block(told, about, rows))
+    if not blocks:
+        raise NotInStudyError(f"the best runs cannot be shown: {'; '.join(problems)}")
+    note = f"Not shown: {'; '.join(problems)}" if problems else ""
+    return {name: plate(found, across=2, note=note) for name, found in blocks.items()}
 
 
 def values_per_image(results: Results) -> dict[str, int]:
@@ -136,18 +144,23 @@ def _draw_line(axes: Any, points: pd.DataFrame, score: str, style: dict[str, Any
     }
     axes.errorbar(x, y, **bars, fmt="none", ecolor=style["color"], elinewidth=0.5, alpha=0.35)
     axes.plot(x, y, **style, markersize=3, linewidth=0.9)
-    for *point, strength in points.dropna(subset="strength")[["error", score, "strength"]].to_numpy():
-        label = {"text": f"{strength:g}", "color": style["color"], "fontsize": 5.5}
-        text = axes.annotate(xy=point, xytext=(3, 2.5), textcoords="offset points", **label)
-        text.set_in_layout(False)  # hundreds of them would slow the layout down
+
+
+def _lines(found: pd.DataFrame, score: str, looks: dict[str, dict[str, Any]]) -> list[Line]:
+    lines = []
+    for method, style in looks.items():
+        points = found[found["method"] == method].sort_values("strength").dropna(subset=["error", score])
+        texts = ["" if pd.isna(strength) else f"{strength:g}" for strength in points["strength"]]
+        lines.append(Line(points[["error", score]].to_numpy(np.float64), texts, style["color"]))
+    return lines
 
 
 def _settings(rows: pd.DataFrame) -> list[str]:
     """ "β-VAE (β = 4)" for each row."""
     names = []
     for method, symbol, strength in zip(rows["method"], rows["strength_name"], rows["strength"], strict=True):
-        setting = "" if pd.isna(strength) else f" ({_SYMBOLS.get(symbol, symbol)} = {strength:g})"
-        names.append(method_name(method) + setting)
+        setting = "" if pd.isna(strength) else f"{_SYMBOLS.get(symbol, symbol)} = {strength:g}"
+        names.append(method_name(method, setting))
     return names
 
 
@@ -160,8 +173,9 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "kumar-fig01-trade-off",
         "Disentanglement against reconstruction error",
         "Kumar et al., Figures 1 and 2",
-        "A point is the median over seeds at one strength of regularisation, the number next to it; bars are 95 % "
-        "bootstrap intervals; lines join a method's strengths in order. The reconstruction error is the squared error "
+        "A point is the median over seeds at one strength of regularisation, the number next to it (where there is "
+        "room; the table of scores has all); bars are 95 % bootstrap intervals; lines join a method's strengths in "
+        "order. The reconstruction error is the squared error "
         "of images decoded from mean codes; per pixel means divided by the number of pixels times channels.",
         trade_off,
     ),
@@ -176,15 +190,18 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "kumar-fig03-traversals",
         "Latent traversals of the best run of each method",
         "Kumar et al., Figures 3 and 4",
-        "Each row moves one latent from -2 to 2 and leaves the others at the code of one image; latents with the "
-        "largest KL first.",
+        "A picture per data set. Each row moves one latent, by the values below the last row, and leaves the others at "
+        "the code of one image; latents with the largest KL first. The values are the latent's own; where a heading "
+        "says so, they count standard deviations of its codes from their mean, and the KL is to a Gaussian with the "
+        "codes' own moments.",
         best_traversals,
     ),
     Exhibit(
         "kumar-table2-attributes",
         "Attribute classification",
         "Kumar et al., Table 2",
-        "Median accuracy over seeds in per cent, for the attributes on which the rows differ most.",
+        "Median accuracy over seeds in per cent with 95 % bootstrap intervals, for the attributes on which the medians "
+        "differ most.",
         attribute_table,
     ),
 )

@@ -44,10 +44,18 @@ def traversals(
     Where the prior is p(z|u), N(0, I) is no measure: KL is to a Gaussian with the codes' own moments, and span counts
     their standard deviations. Codes are those of ``method.encode``, which is not given labels.
     """
+    rows = traversal_rows(method, data, seed, columns, span)
+    return compose(f"{method.spec.name} on {data.name}: each latent by itself{units(method)}", rows)
+
+
+def traversal_rows(
+    method: VAE, data: Dataset, seed: int = 0, columns: int = 11, span: float = 2.0
+) -> list[Row]:
+    """The rows of ``traversals``; the last has the values below it."""
     order, kl, frames = _traverse(method, data, seed, columns, span)
     values = np.linspace(-span, span, columns)
     tiles = draw_tiles(data, frames)
-    rows = [
+    return [
         Row(
             f"z{latent}",
             f"KL {kl[latent]:.2f}",
@@ -56,8 +64,11 @@ def traversals(
         )
         for latent, row in zip(order, tiles, strict=True)
     ]
-    units = "" if method.prior is None else ", in deviations of its codes (labels not given)"
-    return compose(f"{method.spec.name} on {data.name}: each latent by itself{units}", rows)
+
+
+def units(method: VAE) -> str:
+    """What the values of a traversal are, where they are not the latent's own: to follow a title."""
+    return "" if method.prior is None else ", in deviations of its codes (labels not given)"
 
 
 def save_traversal_animation(

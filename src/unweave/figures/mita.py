@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import textwrap
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast
@@ -16,6 +17,7 @@ from unweave.figures.exhibits import Exhibit
 from unweave.figures.style import (
     WIDTH,
     data_name,
+    legend_columns,
     look,
     method_name,
     metric_name,
@@ -149,7 +151,8 @@ def _which(rows: pd.DataFrame, table: pd.DataFrame) -> str:
         for representation, protocol in kinds
     )
     data = rows["data"].unique()
-    absent = sorted(set(table["method"].unique()) - set(rows["method"].unique()), key=order)
+    shown = {method.partition(", ")[0] for method in rows["method"].unique()}
+    absent = sorted(set(table["method"].unique()) - shown, key=order)
     return (
         (f"{data_name(data[0])}: " if len(data) == 1 else "")
         + told
@@ -164,13 +167,14 @@ def _check_labels(table: pd.DataFrame, labels: str | None) -> None:
 
 
 def _legend(figure: Figure, handles: list[Any], labels: list[str], title: str) -> None:
+    width = figure.get_figwidth()
     figure.legend(
         handles,
         labels,
-        title=title,
+        title="\n".join(textwrap.wrap(title, int(15 * width))),
         title_fontsize=8,
         loc="outside upper center",
-        ncols=min(len(labels), 6),
+        ncols=min(len(labels), 6, legend_columns(labels, width)),
         handlelength=1.3,
         columnspacing=1.2,
     )

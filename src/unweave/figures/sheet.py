@@ -22,12 +22,13 @@ _TITLE, _LABEL, _SMALL = 22, 17, 13  # font sizes
 
 @dataclass(frozen=True)
 class Row:
-    """A labelled row of tiles. ``captions``, one below each tile, may be left out."""
+    """A labelled row of tiles. ``captions``, one below each tile, may be left out; ``apart``: with a gap above."""
 
     label: str
     detail: str
     tiles: Sequence[Image.Image]
     captions: Sequence[str] = ()
+    apart: bool = False
 
 
 def compose(title: str | None, rows: Sequence[Row]) -> Image.Image:
@@ -42,8 +43,7 @@ def compose(title: str | None, rows: Sequence[Row]) -> Image.Image:
     top = _MARGIN + (_TITLE + 18 if title else 0)
     heights = [_height_of(row) + _GAP for row in rows]
     for i in range(1, len(rows)):
-        if rows[i].captions and not rows[i - 1].captions:  # another kind of row begins: set it apart
-            heights[i - 1] += _SECTION
+        heights[i - 1] += _SECTION if rows[i].apart else 0
     sheet = Image.new("RGB", (width, top + sum(heights) - _GAP + _MARGIN), "white")
     draw = ImageDraw.Draw(sheet)
     if title:

@@ -2,41 +2,53 @@
 
 from __future__ import annotations
 
-import itertools
+import colorsys
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+
+from unweave.study.analyses.variants import in_order
 
 WIDTH = 6.75  # inches: the text width of the papers
 
-# Okabe and Ito's colours, which the colour-blind can tell apart; the marker tells methods apart in grey.
+# Okabe and Ito's colours, which the colour-blind can tell apart; the marker tells apart methods of one colour.
 _BLUE, _ORANGE, _GREEN, _VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 _SKY, _PINK, _YELLOW, _BLACK, _GREY = "#56B4E9", "#CC79A7", "#B8A800", "#000000", "#7F7F7F"
 _METHODS: dict[str, tuple[str, str, str]] = {
-    "vae": ("VAE", _BLACK, "o"),
+    "vae": ("VAE", _BLACK, "p"),
     "beta_vae": ("β-VAE", _BLUE, "o"),
     "factor_vae": ("FactorVAE", _ORANGE, "s"),
     "beta_tcvae": ("β-TCVAE", _GREEN, "^"),
     "dip_vae_i": ("DIP-VAE-I", _VERMILION, "D"),
     "dip_vae_ii": ("DIP-VAE-II", _PINK, "v"),
     "annealed_vae": ("AnnealedVAE", _SKY, "P"),
-    "full_vae": ("FullVAE", _VERMILION, "D"),
-    "ivae": ("iVAE", _ORANGE, "s"),
-    "idvae": ("IDVAE", _GREEN, "^"),
-    "ss_ivae": ("SS-iVAE", _YELLOW, "X"),
-    "ss_idvae": ("SS-IDVAE", _SKY, "P"),
-    "gvae": ("GVAE", _PINK, "v"),
-    "ml_vae": ("ML-VAE", _GREY, "*"),
-    "ada_gvae": ("Ada-GVAE", _BLACK, "<"),
-    "ada_ml_vae": ("Ada-ML-VAE", _YELLOW, "h"),
-    "ms_vae": ("MS-VAE", _ORANGE, "s"),
-    "ms_gan": ("MS-GAN", _GREEN, "^"),
-    "ms_flow": ("MS-FLOW", _PINK, "v"),
+    "full_vae": ("FullVAE", _VERMILION, "X"),
+    "ivae": ("iVAE", _ORANGE, "h"),
+    "idvae": ("IDVAE", _GREEN, "v"),
+    "ss_ivae": ("SS-iVAE", _YELLOW, "<"),
+    "ss_idvae": ("SS-IDVAE", _PINK, ">"),
+    "gvae": ("GVAE", _PINK, "d"),
+    "ml_vae": ("ML-VAE", _GREY, "s"),
+    "ada_gvae": ("Ada-GVAE", _BLACK, "^"),
+    "ada_ml_vae": ("Ada-ML-VAE", _YELLOW, "v"),
+    "ms_vae": ("MS-VAE", _ORANGE, "P"),
+    "ms_gan": ("MS-GAN", _VERMILION, "o"),
+    "ms_flow": ("MS-FLOW", _PINK, "<"),
 }
-_SPARE = ((_YELLOW, "X"), (_GREY, "*"), (_SKY, "h"), (_BLACK, "<"))
+_TAKEN = {(color, marker) for _, color, marker in _METHODS.values()}
+_SPARE = [
+    (color, marker)
+    for color in (_BLUE, _ORANGE, _GREEN, _VERMILION, _SKY, _PINK, _YELLOW, _BLACK, _GREY)
+    for marker in "os^DvPX*hd<>"
+    if (color, marker) not in _TAKEN
+]
+_DARK, _PALE = 0.25, 0.78  # the lightness of the first and the last of a method's variants
 _METRICS = {
     "beta_vae": "BetaVAE",
     "factor_vae": "FactorVAE",
@@ -88,9 +100,16 @@ _RC: dict[Any, Any] = {
 }
 
 
-def method_name(method: str) -> str:
-    """A method's name as the papers write it."""
-    return _METHODS[method][0] if method in _METHODS else method.replace("_", " ")
+def method_name(method: str, *more: str) -> str:
+    """A method's name as the papers write it; a variant of it, and ``more`` about it, in brackets.
+
+    >>> method_name("ss_idvae, labelled 100", "u predicted")
+    'SS-IDVAE (u predicted, labelled 100)'
+    """
+    base, _, variant = method.partition(", ")
+    name = _METHODS[base][0] if base in _METHODS else base.replace("_", " ")
+    told = [part for part in (*more, variant) if part]
+    return f"{name} ({', '.join(told)})" if told else name
 
 
 def metric_name(metric: str) -> str:
@@ -102,7 +121,9 @@ def metric_name(metric: str) -> str:
 
 
 def data_name(data: str) -> str:
-    """A data set's name as the papers write it."""
+    """A data set's name as the papers write it; the last two parts of the path of a folder of images."""
+    if Path(data).is_absolute():
+        return "/".join(Path(data).parts[-2:]).removeprefix("//")
     return _DATA.get(data, data)
 
 
@@ -113,19 +134,45 @@ def representation_name(representation: str) -> str:
 
 
 def look(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Per method its ``color`` and ``marker``: the same in every figure, whatever other methods it shows."""
-    spare = itertools.cycle(_SPARE)
-    found = {}
+    """Per method its ``color`` and ``marker``: the same in every figure, whatever other methods it shows.
+
+    A method that the papers do not have gets a pair that its name decides, and no method of the papers has. Variants of
+    one method (``by_variant``) share its marker and are shades of its colour, from dark to pale in their order among
+    those that are shown.
+    """
+    families: dict[str, list[str]] = {}
     for method in sorted(set(methods), key=order):
-        color, marker = _METHODS[method][1:] if method in _METHODS else next(spare)
-        found[method] = {"color": color, "marker": marker}
+        families.setdefault(method.partition(", ")[0], []).append(method)
+    found = {}
+    for base, members in families.items():
+        color, marker = (
+            _METHODS[base][1:] if base in _METHODS else _SPARE[zlib.crc32(base.encode()) % len(_SPARE)]
+        )
+        for method, shade in zip(members, _shades(color, len(members)), strict=True):
+            found[method] = {"color": shade, "marker": marker}
     return found
 
 
-def order(method: str) -> tuple[int, str]:
-    """A sorting key: the papers' order, then the alphabet."""
+def _shades(color: str, count: int) -> list[str]:
+    """Colours of one hue, from dark to pale; a single one is the colour itself."""
+    if count == 1:
+        return [color]
+    hue, _, saturation = colorsys.rgb_to_hls(*to_rgb(color))
+    steps = (_DARK + (_PALE - _DARK) * place / (count - 1) for place in range(count))
+    return [to_hex(colorsys.hls_to_rgb(hue, lightness, saturation)) for lightness in steps]
+
+
+def order(method: str) -> tuple[Any, ...]:
+    """A sorting key: the papers' order, then the alphabet; variants of a method by their numbers."""
+    base, _, variant = method.partition(", ")
     known = list(_METHODS)
-    return (known.index(method) if method in known else len(known), method)
+    return (known.index(base) if base in known else len(known), base, in_order(variant), variant)
+
+
+def legend_columns(names: Iterable[str], width: float = WIDTH) -> int:
+    """How many entries of a legend stand side by side within ``width`` inches."""
+    longest = max(map(len, names), default=0)
+    return max(1, int(width / (0.4 + 0.055 * longest)))
 
 
 @contextmanager

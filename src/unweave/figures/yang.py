@@ -58,7 +58,8 @@ def violins(results: Results, latent_size: int | None = None, metric: str = "mig
             axes.set_xticks(range(len(methods)), [method_name(method) for method in methods], **tilt)
             axes.set_xlim(-0.55, len(methods) - 0.45)
             axes.set(title=data_name(name), ylabel=metric_name(metric))
-        _legend(figure, colors, f"{rows['latent_size'].iloc[0]} latents")
+        latents = " or ".join(map(str, sorted(rows["latent_size"].unique())))
+        _legend(figure, colors, f"{latents} latents")
     return figure
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from unweave.study import NotInStudyError
+from unweave.study.analyses.intervals import bootstrap_interval
 from unweave.study.analyses.kumar import attribute_accuracy, best_runs, trade_off
 from unweave.study.results import as_table
 
@@ -62,8 +63,15 @@ def test_attributes_that_differ_most_come_first() -> None:
         [rows("attribute_classification.hat", same), rows("attribute_classification.big_smile", other)]
     )
     found = attribute_accuracy(table)
-    assert found.columns.tolist() == ["data", "method", "strength_name", "strength", "big_smile", "hat"]
-    assert found[["big_smile", "hat"]].to_numpy().tolist() == [[0.6, 0.7], [0.8, 0.7]]
+    assert found.columns.tolist() == [
+        "data", "method", "strength_name", "strength", "n",
+        "big_smile", "big_smile_low", "big_smile_high", "hat", "hat_low", "hat_high",
+    ]  # fmt: skip
+    assert found[["big_smile", "hat", "n"]].to_numpy().tolist() == [[0.6, 0.7, 3], [0.8, 0.7, 1]]
+    for name, values in (("hat", same), ("big_smile", other)):
+        ends = found.loc[0, [f"{name}_low", f"{name}_high"]].tolist()
+        assert tuple(ends) == bootstrap_interval(np.array(values[("a", 1.0)]))
+        assert found.loc[1, [f"{name}_low", f"{name}_high"]].isna().all()  # a single run
 
 
 def test_the_best_run_has_the_largest_score() -> None:

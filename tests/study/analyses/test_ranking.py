@@ -112,6 +112,19 @@ def test_each_data_set_and_metric_is_ranked_by_itself() -> None:
     ]  # fmt: skip
 
 
+def test_label_fractions_are_ranked_as_methods_of_their_own() -> None:
+    few, many = np.linspace(0, 0.1, 12), np.linspace(0.8, 0.9, 12)
+    parts = [
+        scores({("ss_idvae", 1.0): values}, data="x").assign(settings=f'{{"labels": {{"labelled": {n}}}}}')
+        for n, values in ((100, few), (1000, many))
+    ]
+    parts = [part.assign(run=part["run"] + part["settings"]) for part in parts]
+    found = ranking(pd.concat([*parts, scores({("a", 1.0): few + 0.4}, data="x")]))
+    assert found["method"].tolist() == ["ss_idvae, labelled 1000", "a", "ss_idvae, labelled 100"]
+    assert found["n"].tolist() == [12] * 3
+    assert found["letters"].tolist() == ["a", "b", "c"]
+
+
 def test_two_seeds_can_never_be_told_apart() -> None:
     found = ranking(scores({("a", 1.0): np.array([0.0, 0.1]), ("b", 1.0): np.array([0.8, 0.9])}))
     assert found["tied"].all()

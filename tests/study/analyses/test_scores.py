@@ -3,7 +3,8 @@ import pandas as pd
 import pytest
 
 from unweave.study import NotInStudyError
-from unweave.study.analyses.scores import CONDITIONS, median_scores
+from unweave.study.analyses.intervals import bootstrap_interval
+from unweave.study.analyses.scores import CONDITIONS, median_scores, seed_medians
 from unweave.study.results import as_table
 
 
@@ -42,6 +43,7 @@ def test_medians_are_over_strengths_and_seeds_of_unbalanced_groups():
     assert list(found.columns) == [
         *CONDITIONS,
         "method",
+        "variant",
         "metric",
         "representation",
         "value",
@@ -59,6 +61,48 @@ def test_what_is_not_comparable_is_kept_apart(name, other):
     found = median_scores(as_table(rows([0.2, 0.4]) + rows([0.6, 0.8], **{name: other})))
     assert sorted(found["value"]) == pytest.approx([0.3, 0.7])
     assert one(found, **{name: other})["value"] == pytest.approx(0.7)
+
+
+def test_label_fractions_are_kept_apart_and_stand_in_order():
+    table = as_table(
+        [
+            row
+            for place, part in enumerate(("1.0", "1000", "100"))
+            for row in rows(
+                [0.1 * place, 0.1 * place + 0.02],
+                method="ss_idvae",
+                settings=f'{{"labels": {{"labelled": {part}}}}}',
+            )
+        ]
+        + rows([0.5])
+    )
+    found = median_scores(table)
+    assert found["variant"].tolist() == ["", "labelled 100", "labelled 1000", "labelled 1.0"]
+    assert found["value"].tolist() == pytest.approx([0.5, 0.21, 0.11, 0.01])
+    assert found["n"].tolist() == [1, 2, 2, 2]
+    assert seed_medians(table)["variant"].tolist() == found["variant"].tolist()
+
+
+def test_medians_over_seeds_have_intervals_and_never_pool_what_the_study_varies():
+    values = {
+        (strength, latents): [0.1 * strength, 0.2 * latents, 0.3]
+        for strength in (1.0, 4.0)
+        for latents in (5, 10)
+    }
+    table = as_table(
+        [row for (s, n), column in values.items() for row in rows(column, strength=s, latent_size=n)]
+        + rows([0.7, 0.9], metric="mig.detail", strength=1.0, latent_size=5)
+    )
+    found = seed_medians(table)
+    assert found.columns.tolist() == [
+        "data", "method", "strength", "latent_size", "metric", "representation", "value", "low", "high", "n",
+    ]  # fmt: skip
+    plain = found[found["metric"] == "mig"].set_index(["strength", "latent_size"])
+    for key, column in values.items():
+        assert plain.loc[key, "value"] == np.median(column)
+        assert tuple(plain.loc[key, ["low", "high"]]) == bootstrap_interval(np.array(column))
+    assert plain["n"].tolist() == [3] * 4
+    assert one(found, metric="mig.detail")["value"] == pytest.approx(0.8)
 
 
 def test_the_mean_representation_comes_before_the_sampled_one():

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from unweave.study.analyses.summaries import arranged, best_strengths, main_runs, spelled, spelled_column
+
+_ALIKE = {"method": "m", "strength": 1.0, "seed": 0, "settings": "{}"}
 
 
 def test_the_main_runs_differ_in_data_method_strength_and_seed_alone() -> None:
@@ -16,6 +19,7 @@ def test_the_main_runs_differ_in_data_method_strength_and_seed_alone() -> None:
             "correlation": [0.0, 0.0, 0.9, 0.0, 0.0, 0.9, 0.5],
             "latent_size": [10, 10, 10, 20, 10, 6, 6],
             "steps": [100, 100, 100, 100, 50, 100, 100],
+            **_ALIKE,
         }
     )
     assert main_runs(table)["run"].tolist() == ["a", "b", "g"]
@@ -23,10 +27,26 @@ def test_the_main_runs_differ_in_data_method_strength_and_seed_alone() -> None:
 
 def test_all_rows_of_a_main_run_are_kept() -> None:
     table = pd.DataFrame(
-        {"run": ["a", "b", "a"], "data": "one", "correlation": [0.0, 0.5, 0.0], "latent_size": 2, "steps": 1}
+        {"run": ["a", "b", "a"], "correlation": [0.0, 0.5, 0.0], "data": "one", "latent_size": 2, "steps": 1}
+        | _ALIKE
     )
     assert main_runs(table).index.tolist() == [0, 2]
     assert main_runs(table[:0]).empty
+
+
+@pytest.mark.parametrize("numbers", [[10, 20], [20, 10]])
+def test_of_equally_frequent_latents_the_fewer_and_of_steps_the_more_are_taken(numbers: list[int]) -> None:
+    table = pd.DataFrame({"run": ["a", "b"], "data": "one", "correlation": 0.0, "steps": 1, **_ALIKE})
+    assert main_runs(table.assign(latent_size=numbers))["latent_size"].tolist() == [10]
+    assert main_runs(table.assign(latent_size=1, steps=numbers))["steps"].tolist() == [20]
+
+
+def test_variants_of_a_method_are_methods_of_the_main_line() -> None:
+    table = pd.DataFrame(
+        {"run": list("abc"), "data": "one", "correlation": 0.0, "latent_size": 2, "steps": 1, **_ALIKE}
+    )
+    table = table.assign(method=["a", "a", "b"], settings=['{"labelled": 10}', '{"labelled": 20}', "{}"])
+    assert main_runs(table)["method"].tolist() == ["a, labelled 10", "a, labelled 20", "b"]
 
 
 def test_the_best_strength_has_the_largest_median_not_the_largest_score() -> None:

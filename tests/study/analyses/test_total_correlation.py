@@ -38,6 +38,17 @@ def test_methods_are_left_out(table):
         against_strength(table.assign(method="annealed_vae"), "mean")
 
 
+def test_variants_of_a_method_are_methods_and_left_out_with_it(table):
+    parts = [
+        table.assign(method=method, settings=f'{{"width": {width}}}', run=f"{method}{width}" + table["run"])
+        for method in ("annealed_vae", "beta_vae")
+        for width in (1, 2)
+    ]
+    found = against_strength(pd.concat(parts), "mean")
+    assert found["method"].unique().tolist() == ["beta_vae, width 1", "beta_vae, width 2"]
+    assert (found["n"] == 5).all()
+
+
 def test_runs_are_paired(table):
     both = mean_and_sampled(table)
     assert len(both) == 10

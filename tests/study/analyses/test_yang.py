@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from unweave.study import NotInStudyError
+from unweave.study.analyses.summaries import main_runs
 from unweave.study.analyses.yang import by_correlation, costs, decline
 from unweave.study.results import as_table
 
@@ -64,6 +65,30 @@ def test_each_correlation_is_compared_with_the_smallest() -> None:
     assert found["correlation"].tolist() == [0.5, 0.9]
     np.testing.assert_allclose(found["difference"], [-0.1, -0.4])
     assert found[["low", "high"]].isna().all(axis=None)
+
+
+def test_the_main_line_decides_the_latents_and_steps() -> None:
+    values = np.linspace(0, 1, 4)
+    both = [rows({0.0: values, 0.9: values}, latents=latents) for latents in (20, 10)]
+    table = pd.concat([*both, rows({0.0: values, 0.9: values}).assign(steps=2, run="r" + both[1]["run"])])
+    found = by_correlation(table)
+    main = main_runs(table)
+    assert set(found["latent_size"]) == set(main["latent_size"]) == {10}
+    assert set(found["steps"]) == set(main["steps"]) == {2}
+    # Another data set has its own number of latents.
+    other = rows({0.0: values, 0.9: values}, latents=5).assign(data="e", run="e" + both[1]["run"])
+    sizes = by_correlation(pd.concat([*both, other])).groupby("data")["latent_size"].unique()
+    assert sizes.map(list).to_dict() == {"d": [10], "e": [5]}
+
+
+def test_variants_of_a_method_are_compared_with_themselves() -> None:
+    parts = []
+    for part, shift in ((100, 0.0), (1000, 0.5)):
+        told = rows({0.0: np.full(3, 0.4 + shift), 0.9: np.full(3, 0.1 + shift)})
+        parts.append(told.assign(settings=f'{{"labelled": {part}}}', run=f"{part}" + told["run"]))
+    found = decline(pd.concat(parts))
+    assert found["method"].tolist() == ["vae, labelled 100", "vae, labelled 1000"]
+    np.testing.assert_allclose(found["difference"], -0.3)
 
 
 def test_only_methods_with_two_correlations_are_shown() -> None:

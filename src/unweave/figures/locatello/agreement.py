@@ -23,6 +23,7 @@ def _pairwise(results: Results) -> Figure:
     runs = runs[runs["data"] == data]
     correlations = rank_correlations(runs, metrics, metrics)[["value", "low", "high"]].to_numpy()
     numbers = correlations.reshape(len(metrics), len(metrics), 3)
+    methods = runs["method"].unique().tolist()
     bins = min(30, 4 + round(len(runs) ** 0.5))
     with paper_style():
         figure, axes = panels(
@@ -31,7 +32,7 @@ def _pairwise(results: Results) -> Figure:
             height=0.95,
             gaps=(0.1, 0.1),
             ticks=0.38,
-            methods=runs["method"].unique().tolist(),
+            methods=methods,
             note=f"{data_name(data)}; each point: one of {len(runs):,} runs",
             handle="dot",
             sharex="col",
@@ -42,7 +43,7 @@ def _pairwise(results: Results) -> Figure:
                 panel.tick_params(labelsize=6, length=2, pad=1.5, labelleft=j == 0 and i > 0)
                 if i > j:
                     panel.sharey(axes[i, 0])
-                    cloud(panel, runs[column], runs[row], runs["method"])
+                    cloud(panel, runs[column], runs[row], runs["method"], methods)
                 elif i == j:
                     panel.hist(runs[column].dropna(), bins=bins, color="0.6")
                     panel.set_yticks([])

@@ -22,14 +22,14 @@ def _with_downstream(results: Results) -> Figure:
 def _efficiency(learner: str) -> Callable[[Results], Figure]:
     def make(results: Results) -> Figure:
         runs, metrics = analysis.efficiency(results.table, learner)
-        data = list(runs["data"].unique())
+        data, methods = (runs[column].unique().tolist() for column in ("data", "method"))
         with paper_style():
             figure, axes = panels_by_name(
                 [data_name(name) for name in data],
                 [metric_name(name) for name in metrics],
                 gaps=(0.12, 0.14),
                 left=0.68,
-                methods=runs["method"].unique().tolist(),
+                methods=methods,
                 note=f"each point: one run; {counted(runs.groupby('data').size(), 'runs')} per panel",
                 xlabel="score",
                 ylabel=f"statistical efficiency, {metric_name(learner)}",
@@ -40,7 +40,7 @@ def _efficiency(learner: str) -> Callable[[Results], Figure]:
             for row, name in zip(axes, data, strict=True):
                 own = runs[runs["data"] == name]
                 for panel, metric in zip(row, metrics, strict=True):
-                    cloud(panel, own[metric], own["efficiency"], own["method"])
+                    cloud(panel, own[metric], own["efficiency"], own["method"], methods)
         return figure
 
     return make

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -47,22 +47,36 @@ def strength_lines(
         )
 
 
-def cloud(axes: Axes, x: pd.Series, y: pd.Series, methods: pd.Series) -> None:
-    """One point per run in its method's colour, in mixed order, so that no method hides the others."""
-    looks = look(methods.unique())
+def cloud(axes: Axes, x: pd.Series, y: pd.Series, methods: pd.Series, shown: Iterable[str]) -> None:
+    """One point per run in its method's colour, in mixed order, so that no method hides the others.
+
+    ``methods`` are those of the runs, ``shown`` all of the figure; markers are those of ``cloud_markers``.
+    """
+    looks = look(shown)
+    markers = np.array(list(cloud_markers(looks).values()))
     colors = np.array([to_rgb(found["color"]) for found in looks.values()])
     codes = pd.Categorical(methods, categories=list(looks)).codes
     mixed = np.random.default_rng(0).permutation(len(x))
     many = len(x) >= _MANY
-    axes.scatter(
-        x.to_numpy()[mixed],
-        y.to_numpy()[mixed],
-        c=colors[codes[mixed]],
-        s=2.5 if many else 12,
-        alpha=0.5 if many else 0.8,
-        linewidths=0,
-        rasterized=True,
-    )
+    for marker in dict.fromkeys(markers.tolist()):
+        some = mixed[markers[codes[mixed]] == marker]
+        axes.scatter(
+            x.to_numpy()[some],
+            y.to_numpy()[some],
+            c=colors[codes[some]],
+            marker=marker,
+            s=2.5 if many else 12,
+            alpha=0.5 if many else 0.8,
+            linewidths=0,
+            rasterized=True,
+        )
+
+
+def cloud_markers(methods: Iterable[str]) -> dict[str, str]:
+    """What a run of each method is in a cloud: a dot, or the method's own marker if two methods share a colour."""
+    looks = look(methods)
+    dots = len({found["color"] for found in looks.values()}) == len(looks)
+    return {method: "o" if dots else found["marker"] for method, found in looks.items()}
 
 
 def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:

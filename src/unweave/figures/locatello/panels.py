@@ -10,12 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from unweave.figures.style import WIDTH, look, method_name, new_figure, order
+from unweave.figures.locatello.drawing import cloud_markers
+from unweave.figures.style import WIDTH, legend_columns, look, method_name, new_figure
 
 # Inches. Distances are laid down here: a layout engine measures every label twice, which takes longer than drawing.
 _RIGHT, _TOP, _LINE = 0.1, 0.25, 0.165
 _WIDEST = 2.4
-_ENTRY = 1.05  # of the legend
 _LETTER = 0.06  # of an axis name
 
 
@@ -38,12 +38,12 @@ def panels(
 
     The least ``height`` of a panel, ``gaps`` between panels (across, down), the margin to the ``left`` and the room for
     ``ticks`` below are in inches. ``xlabel``, ``note`` and a legend of ``methods`` stand below each other at the foot;
-    the legend shows methods as a ``handle``: their line, their marker, or a dot where markers are not told apart.
+    the legend shows methods as a ``handle``: their line, their marker, or a dot (``cloud``'s) where colours suffice.
     """
     room = WIDTH - left - _RIGHT - (columns - 1) * gaps[0]
     across = min(room / columns, _WIDEST)
     width = max(left + columns * across + (columns - 1) * gaps[0] + _RIGHT, min(WIDTH, 3.4))
-    lines = -(-len(methods) // int((width - 0.1) / _ENTRY))
+    lines = -(-len(methods) // legend_columns(map(method_name, methods), width - 0.1))
     entries = -(-len(methods) // max(lines, 1))
     height = max(height, (_LETTER * len(ylabel) - 2 * _TOP - (rows - 1) * gaps[1]) / rows)
     foot = _LINE * (lines + bool(note) + bool(xlabel)) + 0.08
@@ -108,14 +108,13 @@ def counted(numbers: pd.Series, what: str) -> str:
 
 
 def _legend(figure: Figure, methods: Sequence[str], entries: int, x: float, y: float, handle: str) -> None:
-    looks = look(methods)
     handles = [
-        Line2D([], [], label=method_name(method), linestyle="-" if handle == "line" else "", **looks[method])
-        for method in sorted(looks, key=order)
+        Line2D([], [], label=method_name(method), linestyle="-" if handle == "line" else "", **style)
+        for method, style in look(methods).items()
     ]
     if handle == "dot":
-        for entry in handles:
-            entry.set_marker("o")
+        for entry, marker in zip(handles, cloud_markers(methods).values(), strict=True):
+            entry.set_marker(marker)
     figure.legend(
         handles=handles,
         loc="upper center",

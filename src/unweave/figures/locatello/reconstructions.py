@@ -6,28 +6,30 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 from PIL import Image
 
-from unweave.data import load
 from unweave.data.batches import to_tensor
 from unweave.errors import ArgumentError, DataError
 from unweave.figures.exhibits import Exhibit
-from unweave.figures.sheet import Row, compose
+from unweave.figures.models import load_model
+from unweave.figures.plate import Block, plate
+from unweave.figures.sheet import Row
 from unweave.figures.style import data_name, method_name
 from unweave.figures.tiles import draw_tiles
 from unweave.study import NotInStudyError, Results
-from unweave.training import load_run
+from unweave.study.analyses.variants import by_variant
 
 _PAIRS = 6
 _SEED = 0
 
 
-def _reconstructions(results: Results) -> Image.Image:
+def _reconstructions(results: Results) -> Figure:
     if results.runs is None:
         raise NotInStudyError("the study has scores only, no trained models")
     rng = np.random.default_rng(_SEED)
     rows, problems = [], []
-    for data, runs in results.table.drop_duplicates("run").groupby("data", sort=False):
+    for data, runs in by_variant(results.table.drop_duplicates("run")).groupby("data", sort=False):
         run = runs.iloc[int(rng.integers(len(runs)))]
         strength = "" if np.isnan(run["strength"]) else f", {run['strength_name']} = {run['strength']:g}"
         try:
@@ -40,18 +42,17 @@ def _reconstructions(results: Results) -> Image.Image:
         )
     if not rows:
         raise NotInStudyError(f"no model can be shown: {'; '.join(problems)}")
-    return compose(None, rows)
+    return plate([Block("", "", rows)], note=f"Not shown: {'; '.join(problems)}" if problems else "")
 
 
 def _pairs(folder: Path) -> list[Image.Image]:
     """Image, reconstruction, image, reconstruction, …"""
-    run = load_run(folder)
-    data = load(run.spec.data["name"])
+    method, data = load_model(folder)
     rng = np.random.default_rng(_SEED)
     which = data.sample_rows(_PAIRS, rng) if data.finite else data.sample_factors(_PAIRS, rng)
     images = data.images(which, rng)
     with torch.inference_mode():
-        decoded = run.method.reconstruct(to_tensor(images)).float().numpy()
+        decoded = method.reconstruct(to_tensor(images)).float().numpy()
     if decoded.ndim == 4:  # channels last, as the data set has them
         decoded = decoded.transpose(0, 2, 3, 1)
     above, below = draw_tiles(data, [images, decoded])

@@ -50,7 +50,7 @@ def _mean_against_sampled(results: Results) -> Figure:
     runs = runs[(runs["mean"] > 0) & (runs["sampled"] > 0)]
     if runs.empty:
         raise NotInStudyError("no run has a total correlation above 0")
-    names = list(runs["data"].unique())
+    names, methods = (runs[column].unique().tolist() for column in ("data", "method"))
     with paper_style():
         figure, panels = panels_in_turn(
             [data_name(name) for name in names],
@@ -58,7 +58,7 @@ def _mean_against_sampled(results: Results) -> Figure:
             height=1.28,
             gaps=(0.36, 0.5),
             ticks=0.29,
-            methods=runs["method"].unique().tolist(),
+            methods=methods,
             note=f"each point: one run; {counted(runs.groupby('data').size(), 'runs')} per panel",
             xlabel="total correlation, sampled (nats)",
             ylabel="total correlation, mean (nats)",
@@ -68,7 +68,7 @@ def _mean_against_sampled(results: Results) -> Figure:
         for panel, name in zip(panels, names, strict=True):
             own = runs[runs["data"] == name]
             panel.plot([low, high], [low, high], color="0.6", linewidth=0.7, zorder=0)
-            cloud(panel, own["sampled"], own["mean"], own["method"])
+            cloud(panel, own["sampled"], own["mean"], own["method"], methods)
             panel.set(xlim=(low, high), ylim=(low, high))
             log_axis(panel, "x")
             log_axis(panel, "y")

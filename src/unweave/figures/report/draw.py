@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import gc
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -20,9 +22,9 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from PIL import Image
 
-from unweave.figures.exhibits import Exhibit
+from unweave.figures.exhibits import Exhibit, Picture
 from unweave.figures.report import tables
-from unweave.figures.style import paper_style
+from unweave.figures.style import data_name, paper_style
 from unweave.study import Results
 
 FORMATS = ("pdf", "png", "svg")
@@ -40,24 +42,55 @@ class Drawn:
 
 
 def draw(exhibit: Exhibit, results: Results, formats: Sequence[str]) -> Drawn:
-    """Make an exhibit. A figure is drawn in the given formats, a picture of pixels is a PNG, a table CSV and TeX."""
+    """Make an exhibit: pictures in the given formats, a table as CSV and TeX."""
     made = exhibit.make(results)
     if isinstance(made, pd.DataFrame):
         return Drawn(exhibit, *draw_table(exhibit.name, exhibit.title, made))
-    if isinstance(made, Figure):
-        image, files = _draw_figure(made, formats)
+    pictures = made if isinstance(made, Mapping) else {"": made}
+    bodies: list[str] = []
+    found: dict[str, bytes] = {}
+    for (name, picture), stem in zip(pictures.items(), _stems(exhibit.name, list(pictures)), strict=True):
+        title = f"{exhibit.title}: {data_name(name)}" if name else exhibit.title
+        body, files = _draw_picture(picture, title, formats)
+        bodies.append(body)
+        found |= {f"figures/{stem}.{kind}": data for kind, data in files.items()}
+    return Drawn(exhibit, "".join(bodies), found)
+
+
+def _stems(exhibit: str, names: list[str]) -> list[str]:
+    """What the files of an exhibit's pictures are called, each in its own way."""
+    if len(names) == 1:
+        return [exhibit]
+    words = [re.sub(r"[^a-z0-9_]+", "-", Path(name).name.lower()).strip("-") for name in names]
+    if len(set(words)) < len(words):
+        words = [f"{place}-{word}" for place, word in enumerate(words, 1)]
+    return [f"{exhibit}-{word}" for word in words]
+
+
+def _draw_picture(picture: Picture, title: str, formats: Sequence[str]) -> tuple[str, dict[str, bytes]]:
+    """A picture as HTML, and its files by format."""
+    if isinstance(picture, Figure):
+        image, files = _draw_figure(picture, formats)
         density = _DENSITY
     else:
-        image, files, density = made, {}, 1.0
+        image, density = picture, 1.0
+        files = _draw_figure(_framed(picture), formats)[1]
     png = _png(image)
-    if not files or "png" in formats:
+    if "png" in formats or not files:
         files["png"] = png
     body = (
         f'<div class="picture"><img src="data:image/png;base64,{base64.b64encode(png).decode()}" '
-        f'alt="{escape(exhibit.title)}" width="{round(image.width / density)}" '
+        f'alt="{escape(title)}" width="{round(image.width / density)}" '
         f'height="{round(image.height / density)}"></div>'
     )
-    return Drawn(exhibit, body, {f"figures/{exhibit.name}.{kind}": data for kind, data in files.items()})
+    return body, files
+
+
+def _framed(image: Image.Image) -> Figure:
+    """A figure that is the picture, pixel by pixel."""
+    figure = Figure(figsize=(image.width / _DPI, image.height / _DPI), dpi=_DPI)
+    figure.figimage(np.asarray(image))
+    return figure
 
 
 def draw_table(name: str, title: str, table: pd.DataFrame) -> tuple[str, dict[str, bytes]]:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from unweave.figures.style import data_name, method_name, metric_name, order, representation_name
 from unweave.study import Results
+from unweave.study.analyses.variants import in_order, variants
 from unweave.study.results import RUN_COLUMNS
 
 _MANY = 12  # longer lists of numbers are shortened
@@ -43,7 +44,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
     by_method = {name: rows for name, rows in runs.groupby("method")}
     own = [name for name in table["metric"].unique() if "." not in name]
     found = [
-        ("Data sets", ", ".join(map(data_name, runs["data"].unique()))),
+        ("Data sets", ", ".join(_data_text(name) for name in runs["data"].unique())),
         ("Methods", "\n".join(_method_text(name, by_method[name]) for name in methods)),
         ("Seeds", _numbers(runs["seed"])),
         ("Steps", _numbers(runs["steps"])),
@@ -54,7 +55,25 @@ def facts(results: Results) -> list[tuple[str, str]]:
     ]
     if runs["correlation"].nunique() > 1:
         found.insert(3, ("Correlations", _numbers(runs["correlation"])))
+    if varied := _variants(runs):
+        found.insert(2, ("Variants", varied))
     return found
+
+
+def _data_text(data: str) -> str:
+    """A data set's name; of a folder of images also the path."""
+    name = data_name(data)
+    return f"{name} ({data})" if data.endswith(f"/{name}") else name
+
+
+def _variants(runs: pd.DataFrame) -> str:
+    """What the study varies besides, a line per method."""
+    told = pd.DataFrame({"method": runs["method"].to_numpy(), "variant": variants(runs).to_numpy()})
+    lines = [
+        f"{method_name(str(method))}: {'; '.join(sorted(rows['variant'].unique(), key=in_order))}"
+        for method, rows in told[told["variant"] != ""].groupby("method")
+    ]
+    return "\n".join(lines)
 
 
 def _method_text(method: str, runs: pd.DataFrame) -> str:

@@ -75,8 +75,10 @@ def page(
 
 
 def links(files: Sequence[str]) -> str:
-    """Links to files beside the page, named by their kind."""
-    found = (f'<a href="{escape(file)}">{escape(file.rpartition(".")[2].upper())}</a>' for file in files)
+    """Links to files beside the page, named by their kind, or if there are several of a kind by their name."""
+    kinds = [file.rpartition(".")[2].upper() for file in files]
+    names = kinds if len(set(kinds)) == len(kinds) else [file.rpartition("/")[2] for file in files]
+    found = (f'<a href="{escape(file)}">{escape(name)}</a>' for file, name in zip(files, names, strict=True))
     return f'<p class="files">{" ".join(found)}</p>'
 
 
@@ -103,7 +105,7 @@ def _scores(name: str, title: str, note: str, scores: pd.DataFrame) -> Section:
     body = [
         f'<p class="note">{escape(note)}</p>' if note else "",
         "<p>The median of each method over all strengths and seeds; below it the 95 % bootstrap interval of the "
-        "median. A column's heading sorts by it.</p>",
+        "median. Where the study varies further settings, each has its row. A column's heading sorts by it.</p>",
         links(file_names(name)),
     ]
     entries = []

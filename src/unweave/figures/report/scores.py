@@ -47,14 +47,18 @@ def _conditions(scores: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _method_names(scores: pd.DataFrame) -> pd.Series[str]:
-    """Names that say how an encoder that takes labels came by them: "iVAE (u unknown)".
+    """Names with how an encoder that takes labels came by them, and the variant: "SS-IDVAE (u unknown, labelled 100)".
 
     A score that does not tell (UDR compares codes that saw no true label) stands in the row of the others.
     """
     modes = label_modes(scores)
     told = modes.mask(modes == "")
-    told = " (u " + told.fillna(told.groupby(scores["method"]).transform("first")) + ")"
-    return scores["method"].map(method_name) + told.fillna("")
+    told = ("u " + told.fillna(told.groupby(scores["method"]).transform("first"))).fillna("")
+    names = [
+        method_name(f"{method}, {variant}" if variant else method, mode)
+        for method, variant, mode in zip(scores["method"], scores["variant"], told, strict=True)
+    ]
+    return pd.Series(names, index=scores.index, dtype="str")
 
 
 def _varying(scores: pd.DataFrame) -> list[str]:

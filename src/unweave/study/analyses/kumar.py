@@ -50,8 +50,8 @@ def trade_off(
 def attribute_accuracy(table: pd.DataFrame) -> pd.DataFrame:
     """Median accuracy of attribute classification (table 2): one row per data set, method and strength.
 
-    Columns: data, method, strength_name, strength, then the attributes, those that differ most between the rows
-    first (the paper's table shows only these).
+    Columns: data, method, strength_name, strength, n, then for each attribute its name, name_low and name_high (the 95%
+    bootstrap interval over seeds); those whose medians differ most come first (the paper's table shows only these).
     """
     rows = main_runs(table[table["metric"].str.startswith(ATTRIBUTES)])
     if rows.empty:
@@ -59,10 +59,16 @@ def attribute_accuracy(table: pd.DataFrame) -> pd.DataFrame:
     names = rows["metric"].unique()
     rows = pd.concat([select(rows, name) for name in names])
     by = ["data", "method", "strength_name", "strength"]
-    medians = rows.groupby([*by, "metric"], dropna=False)["value"].median().unstack("metric")
-    medians.columns = medians.columns.str.removeprefix(ATTRIBUTES)
+    found = grouped(rows.assign(metric=rows["metric"].str.removeprefix(ATTRIBUTES)), [*by, "metric"])
+    medians, low, high = (
+        found.pivot(index=by, columns="metric", values=part) for part in ("value", "low", "high")
+    )
     spread = (medians.max() - medians.min()).sort_values(ascending=False, kind="stable")
-    return medians[list(spread.index)].rename_axis(columns=None).reset_index()
+    result = found.groupby(by, dropna=False)["n"].max().to_frame()
+    for name in spread.index:
+        ends = {name: medians[name], f"{name}_low": low[name], f"{name}_high": high[name]}
+        result = result.assign(**ends)
+    return result.reset_index()
 
 
 def best_runs(table: pd.DataFrame, metric: str = "sap") -> pd.DataFrame:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import pandas as pd
 
 from unweave.study.analyses.intervals import grouped
+from unweave.study.analyses.variants import in_order, variants
 from unweave.study.results import NotInStudyError, label_modes, select
 
-# What a fair comparison of methods holds fixed; medians are over all else: strengths, seeds, further settings.
+# What a fair comparison of methods holds fixed.
 CONDITIONS = ["data", "correlation", "latent_size", "steps", "protocol"]
 
 
@@ -19,7 +20,7 @@ def median_scores(
     level: float = 0.95,
     u_given: bool = False,
 ) -> pd.DataFrame:
-    """The median over strengths and seeds of each method's scores, with its bootstrap interval.
+    """The median over strengths and seeds of the scores of each method and variant, with its bootstrap interval.
 
     Parameters
     ----------
@@ -35,8 +36,9 @@ def median_scores(
 
     Returns
     -------
-    one row per condition, method and metric, data sets in the order of ``table``: the columns ``CONDITIONS``, method,
-    metric, representation, value, low, high, n. A metric that has the mean representation is that of the mean
+    one row per condition, method, variant and metric, data sets in the order of ``table``: the columns ``CONDITIONS``,
+    method, variant (the settings that the study varies besides, of ``variants``), metric, representation, value, low,
+    high, n. A metric that has the mean representation is that of the mean
     representation only. What a study has only with u given is not in the table of the others.
     """
     known = table["metric"].unique().tolist()
@@ -47,10 +49,41 @@ def median_scores(
     groups = rows.groupby(["metric", "protocol"], sort=False)
     chosen = [select(group, str(name), labels="given" if u_given else None) for (name, _), group in groups]
     rows = pd.concat(chosen) if chosen else rows
-    found = grouped(rows, [*CONDITIONS, "method", "metric", "representation"], level=level)
-    places = {"data": table["data"].unique().tolist(), "metric": wanted}
+    rows = _with_variant(rows, table)
+    found = grouped(rows, [*CONDITIONS, "method", "variant", "metric", "representation"], level=level)
+    return _sorted(found, [*CONDITIONS, "method", "variant", "metric"], table, wanted)
+
+
+def seed_medians(table: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
+    """The median over seeds of every score of the study, with its bootstrap interval.
+
+    Returns
+    -------
+    one row per data set, method, strength, metric and representation, in the order of ``median_scores``: these, value,
+    low, high and n; between them ``variant``, ``correlation``, ``latent_size``, ``steps`` and ``protocol``, if the
+    study has several. Scores with u given, of codes made from the true labels, have a representation that says so.
+    """
+    rows = _with_variant(table, table)
+    setup = [name for name in ("variant", *CONDITIONS[1:]) if rows[name].nunique() > 1]
+    by = ["data", "method", "strength", *setup, "metric"]
+    return _sorted(
+        grouped(rows, [*by, "representation"], level=level), by, table, table["metric"].unique().tolist()
+    )
+
+
+def _with_variant(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    told = variants(table)
+    varied = bool((told != "").any())
+    return rows.assign(variant=rows["run"].map(told) if varied else "")
+
+
+def _sorted(found: pd.DataFrame, by: list[str], table: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+    """Rows by the columns ``by``: data sets and metrics in their order, variants by their numbers."""
+    places = {"data": table["data"].unique().tolist(), "metric": metrics}
+    if "variant" in found:
+        places["variant"] = sorted(found["variant"].unique(), key=in_order)
     return found.sort_values(
-        [*CONDITIONS, "method", "metric"],
+        by,
         key=lambda column: column.map(places[column.name].index) if column.name in places else column,
         kind="stable",
         ignore_index=True,

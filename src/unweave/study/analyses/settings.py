@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from unweave.study.analyses.variants import by_variant
 from unweave.study.results import NotInStudyError
 
 # In the order of the paper's figures.
@@ -26,11 +27,14 @@ def available(table: pd.DataFrame, metrics: Sequence[str], least: int = 1) -> li
 
 
 def independent_noise(table: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
-    """The rows of ``metrics`` from runs whose posterior has independent noise, as all of the paper's have."""
+    """The rows of ``metrics`` from runs whose posterior has independent noise, as all of the paper's have.
+
+    Each variant of a method, as a label fraction, is a method of its own (``by_variant``).
+    """
     rows = table[(table["correlation"] == 0) & table["metric"].isin(list(metrics))]
     if rows.empty:
         raise NotInStudyError("the study has no such metrics of runs with independent posterior noise")
-    return rows
+    return by_variant(rows)
 
 
 def with_strength_index(rows: pd.DataFrame) -> pd.DataFrame:

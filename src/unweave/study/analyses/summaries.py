@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from unweave.study.analyses.variants import by_variant
+
 _SETUP = ["correlation", "latent_size", "steps"]
 
 
@@ -15,16 +17,18 @@ def main_runs(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of a study's main line, in which only data set, method, strength and seed differ.
 
     Per data set, the runs whose posterior noise is least correlated; of these, those of the most frequent number
-    of latents and then of steps (of equally frequent ones the larger). Without it a median over seeds would also
-    be one over what a study varies besides: the correlation of Yang et al., say.
+    of latents (of equally frequent ones the smaller), and then of steps (the larger). Each variant of a method, as a
+    label fraction, is a method of its own (``by_variant``). Without it a median over seeds would also be one over
+    what a study varies besides: the correlation of Yang et al., say.
     """
+    table = by_variant(table)
     runs = table.drop_duplicates("run")[["run", "data", *_SETUP]]
     kept = []
     for _, group in runs.groupby("data", sort=False):
         size = group["correlation"].abs()
         group = group[size == size.min()]
-        for column in ("latent_size", "steps"):
-            group = group[group[column] == group[column].mode().iloc[-1]]
+        group = group[group["latent_size"] == group["latent_size"].mode().iloc[0]]
+        group = group[group["steps"] == group["steps"].mode().iloc[-1]]
         kept.append(group["run"])
     return table[table["run"].isin(pd.concat(kept))] if kept else table
 

@@ -23,7 +23,7 @@ def against_strength(
     the 95% bootstrap interval of the median, the quartiles those of the runs. The methods ``without`` are left out.
     """
     rows = select(independent_noise(table, [METRIC]), METRIC, representation)
-    rows = rows[~rows["method"].isin(list(without))]
+    rows = rows[~rows["method"].str.partition(", ")[0].isin(list(without))]  # nor any variant of these
     if rows.empty:
         raise NotInStudyError(f"the study has no methods other than {', '.join(without)}")
     rows, keys = with_strength_index(rows), ["data", "method", "strength_index"]

@@ -8,6 +8,8 @@ import pandas as pd
 from unweave.objectives import correlation_constant
 from unweave.study.analyses.intervals import resampled
 from unweave.study.analyses.ranking import holm, mann_whitney
+from unweave.study.analyses.summaries import main_runs
+from unweave.study.analyses.variants import by_variant
 from unweave.study.results import NotInStudyError, select, wide
 
 # The paper's estimator by sampling if the study has it, else that of the Gaussian with the codes' covariance.
@@ -17,15 +19,18 @@ TOTAL_CORRELATIONS = ("monte_carlo_total_correlation", "gaussian_total_correlati
 def by_correlation(table: pd.DataFrame, metric: str = "mig", latent_size: int | None = None) -> pd.DataFrame:
     """The rows of a metric for methods that were trained both with and without correlated noise (figures 1 and 5).
 
-    Only data sets and methods with at least two values of ``correlation`` are kept. ``latent_size`` None is the
-    study's most frequent one, as the rows' column says.
+    Only data sets and methods with at least two values of ``correlation`` are kept. ``latent_size`` None is that of
+    the main line (``main_runs``), which the ranking is of; the number of steps is its, too.
     """
-    rows = select(table, metric).dropna(subset="value")
-    wanted = rows["latent_size"].mode().iloc[0] if latent_size is None else latent_size
-    rows = rows[rows["latent_size"] == wanted]
+    rows = by_variant(select(table, metric).dropna(subset="value"))
+    if latent_size is not None:
+        rows = rows[rows["latent_size"] == latent_size]
+    setup = ["data", "latent_size", "steps"]
+    rows = rows.merge(main_runs(rows)[setup].drop_duplicates())
     several = rows.groupby(["data", "method"])["correlation"].transform("nunique") > 1
     if not several.any():
-        raise NotInStudyError(f"the study has no method with two values of correlation and {wanted} latents")
+        wanted = "" if latent_size is None else f" and {latent_size} latents"
+        raise NotInStudyError(f"the study has no method with two values of correlation{wanted}")
     return rows[several]
 
 
@@ -44,7 +49,7 @@ def decline(
     Runs of all strengths of a method are taken together, so that both sides need the same strengths.
     """
     rng = np.random.default_rng(seed)
-    rows = select(table, metric).dropna(subset="value")
+    rows = by_variant(select(table, metric).dropna(subset="value"))
     found, pairs = [], []
     for (data, latents, method), group in rows.groupby(["data", "latent_size", "method"], sort=False):
         smallest, *others = sorted(group["correlation"].unique().tolist())
@@ -88,6 +93,7 @@ def costs(table: pd.DataFrame) -> pd.DataFrame:
     sampled codes, by the first of ``TOTAL_CORRELATIONS`` in the study.
     """
     known = set(table["metric"].unique())
+    table = by_variant(table)
     total = next((name for name in TOTAL_CORRELATIONS if name in known), TOTAL_CORRELATIONS[-1])
     several = table.groupby(["data", "method", "latent_size"])["correlation"].transform("nunique") > 1
     table = table[several]

@@ -1,0 +1,24 @@
+"""The trained models of a study, with the data that they were trained on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from unweave.data import Dataset, load
+from unweave.methods import VAE
+from unweave.study.work import load_data
+from unweave.training import load_run
+
+
+def load_model(folder: Path) -> tuple[VAE, Dataset]:
+    """The method of a run's directory, and its data: a data set by name, or the folder of images that its job names.
+
+    A run that no study made has no job: its data set has to have a known name.
+    """
+    run = load_run(folder)
+    told = folder / "job.json"
+    if not told.exists():
+        return run.method, load(run.spec.data["name"])
+    job = json.loads(told.read_text())
+    return run.method, load_data(job["data"], job.get("training", {}).get("image_size"))
