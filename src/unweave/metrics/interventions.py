@@ -80,10 +80,11 @@ class TableInterventions:
 
     def __init__(self, sample: Sample) -> None:
         self.space = FactorSpace(
-            [f"factor_{k}" for k in range(sample.factors.shape[1])], (sample.factors.max(axis=0) + 1).tolist()
+            [f"factor_{k}" for k in range(sample.factors.shape[1])],
+            [len(np.unique(column)) for column in sample.factors.T],
         )
         self.num_factors = self.space.num_factors
-        self.varying = np.flatnonzero(np.ptp(sample.factors, axis=0) > 0)
+        self.varying = np.flatnonzero((sample.factors != sample.factors[0]).any(axis=0))
         self._codes = sample.codes
         self._groups = {k: _Groups(k, sample.factors[:, k]) for k in self.varying.tolist()}
 

@@ -77,7 +77,7 @@ def _information(mass: Array, factors: npt.NDArray[np.int64]) -> Array:
     columns = []
     for factor in factors.T:
         order = np.argsort(factor, kind="stable")
-        starts = np.flatnonzero(np.diff(factor[order], prepend=-1))
+        starts = np.flatnonzero(np.concatenate([[True], factor[order[1:]] != factor[order[:-1]]]))
         joint = np.add.reduceat(mass[:, order], starts, axis=1) / len(factor)
         code, value = joint.sum(axis=1, keepdims=True), joint.sum(axis=2, keepdims=True)
         columns.append((xlogy(joint, joint) - xlogy(joint, code * value)).sum(axis=(1, 2)))

@@ -15,7 +15,7 @@ Factors = npt.NDArray[np.int64]
 
 
 class Sample(NamedTuple):
-    """n points: codes (n, D), float64 and finite, and factors (n, K), int64.
+    """n points: codes (n, D), float64 and finite, and factors (n, K), int64 of any size and sign.
 
     Continuous factors, for metrics that take them, are float64.
     """
@@ -69,8 +69,9 @@ def check_sample(
     """Codes and factors as a :class:`Sample`, or an error that names what is wrong.
 
     Codes (n, D) or (n,): any finite numbers. Factors (n, K) or (n,): whole numbers, strings or booleans. Whole
-    numbers from 0 to 99,999 are kept as they are; otherwise the distinct values of a column are numbered 0, 1, …
-    in sorted order. With ``continuous``, factors with a value that is not whole are kept as they are, all columns.
+    numbers are kept as they are, for metrics to which factors are numbers; the distinct strings of a column, or
+    whole numbers that int64 cannot hold, are numbered 0, 1, … in sorted order. With ``continuous``, factors with a
+    value that is not whole, or that int64 cannot hold, are kept as float64, all columns.
     """
     prefix = f"{name} " if name else ""
     codes_array = np.asarray(codes)
@@ -99,17 +100,13 @@ def check_sample(
 
 
 def _checked_factors(factors: npt.NDArray[Any], name: str, continuous: bool) -> Any:
-    if continuous and factors.dtype.kind == "f" and (factors != np.floor(factors)).any():
-        _check_finite(factors, name)
-        return np.ascontiguousarray(factors, dtype=np.float64)
-    return _as_indices(factors, name)
-
-
-def _as_indices(factors: npt.NDArray[Any], name: str) -> Factors:
     if factors.dtype.kind == "f":
         _check_finite(factors, name)
-        if (factors != np.floor(factors)).any():
-            row, column = np.argwhere(factors != np.floor(factors))[0].tolist()
+        whole = factors == np.floor(factors)
+        if continuous and not (whole.all() and _fits_integers(factors)):
+            return np.ascontiguousarray(factors, dtype=np.float64)
+        if not whole.all():
+            row, column = np.argwhere(~whole)[0].tolist()
             told = float(factors[row, column])
             raise ArgumentError(
                 f"{name}[{row}, {column}]", told, "needs whole numbers: bin a continuous factor first"
@@ -118,7 +115,7 @@ def _as_indices(factors: npt.NDArray[Any], name: str) -> Factors:
         raise ArgumentError(
             name, f"array of dtype {factors.dtype}", "needs whole numbers, strings or booleans"
         )
-    if factors.dtype.kind in "iufb" and _is_small(factors):
+    if factors.dtype.kind in "ib" or (factors.dtype.kind in "uf" and _fits_integers(factors)):
         return np.ascontiguousarray(factors, dtype=np.int64)
     columns = [np.unique(column, return_inverse=True)[1] for column in factors.T]
     return np.stack(columns, axis=1).astype(np.int64)
@@ -130,6 +127,5 @@ def _check_finite(factors: npt.NDArray[Any], name: str) -> None:
         raise ArgumentError(f"{name}[{row}, {column}]", float(factors[row, column]), "needs finite values")
 
 
-def _is_small(factors: npt.NDArray[Any]) -> bool:
-    """Whether values can be used as indices as they are: not negative, not far apart."""
-    return bool(factors.min() >= 0 and factors.max() < 100_000)
+def _fits_integers(factors: npt.NDArray[Any]) -> bool:
+    return bool(factors.max() < 2**63 and factors.min() >= -(2**63))
