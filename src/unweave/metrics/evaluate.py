@@ -11,7 +11,7 @@ import numpy as np
 
 from unweave.data import Dataset, FactorSpace
 from unweave.data.factors import FactorArray, Rng
-from unweave.data.rows import Grid, Table
+from unweave.data.rows import Grid, Rows, Table
 from unweave.errors import ArgumentError, unknown_name
 from unweave.methods.vae import LabelMode
 from unweave.metrics.interventions import TableInterventions
@@ -148,10 +148,24 @@ class DatasetInterventions:
         self.table, self.sampled = table, sampled
         self.space: FactorSpace = table.data.space
 
+    @property
+    def copies(self) -> int:
+        """How many images show each combination of factors, if nothing else is random about a code; else 1."""
+        index = self.table.data.index
+        if self.sampled or self.table.data.stochastic or not isinstance(index, Table):
+            return 1
+        return index.copies or 1
+
     def codes(self, factors: FactorArray, rng: Rng) -> Codes:
         """The codes (n, D) of images of the factors (n, K)."""
         posterior = self.table.posterior(self.table.data.rows(factors, rng), rng)
         return draw_codes(posterior, self.table, rng) if self.sampled else posterior[:, 0].astype(np.float64)
+
+    def codes_of(self, factors: FactorArray, copy: Rows) -> Codes:
+        """The codes (n, D) of that one of the images of each of the factors (n, K)."""
+        index = self.table.data.index
+        assert isinstance(index, Table)
+        return self.table.codes(index.copy(factors, copy)).astype(np.float64)
 
 
 def draw_codes(posterior: np.ndarray[Any, Any], table: RepresentationTable, rng: Rng) -> Codes:
