@@ -229,3 +229,36 @@ def test_codes_of_other_images_under_the_same_name_are_not_used(tmp_path):
     assert kept == [*anew, anew[0]]
     assert anew[0] != anew[1]
     assert len(list((tmp_path / "run" / "codes").iterdir())) == 2
+
+
+def test_posterior_metrics_know_the_noise_of_the_method(data):
+    method = uw.methods.create("beta_vae", data, latent_size=3, architecture="mlp", correlation=0.6)
+    with torch.no_grad():
+        for parameter in method.encoder.parameters():
+            parameter.zero_()  # every posterior is then N(0, R)
+    scores = uw.evaluate(
+        method,
+        data,
+        ["monte_carlo_total_correlation", "windin"],
+        num_train=64,
+        params={"monte_carlo_total_correlation": {"samples": 300}, "windin": {"samples": 5_000}},
+    )
+    noise = np.full((3, 3), 0.6) + 0.4 * np.eye(3)
+    total = -0.5 * np.linalg.slogdet(noise)[1]
+    assert scores["monte_carlo_total_correlation"].params["correlation"] == 0.6
+    assert scores["monte_carlo_total_correlation"].value == pytest.approx(total, abs=0.03)
+    of_one = total - 0.5 * -np.log(1 - 0.6**2)  # less what the other two share
+    np.testing.assert_allclose(scores["windin"].details["dependence"], of_one, atol=0.05)
+    other = {"monte_carlo_total_correlation": {"correlation": 0.0}}
+    told = uw.evaluate(method, data, list(other), num_train=64, params=other)
+    assert told["monte_carlo_total_correlation"].value == pytest.approx(0, abs=1e-9)
+
+
+def test_rmig_of_a_vae_is_under_its_noise(data):
+    method = uw.methods.create("beta_vae", data, latent_size=3, architecture="mlp", seed=0)
+    found = uw.evaluate(method, data, ["rmig", "mig"], num_train=500)
+    assert found["rmig"].params["noise"]
+    assert found["rmig"].value < 0.5 * found["mig"].value
+    drawn = uw.evaluate(method, data, ["rmig", "mig"], num_train=500, codes="sampled")
+    assert drawn["rmig"].value == drawn["mig"].value
+    assert not uw.evaluate(perfect, data, ["rmig"], num_train=100)["rmig"].params["noise"]

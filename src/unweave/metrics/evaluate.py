@@ -87,6 +87,9 @@ def evaluate(
     on_score
         called with each name and score as soon as it is there.
 
+    Of a VAE, "rmig" gets the log-variance of q(z|x), and metrics of the posterior the correlation of its noise; a draw
+    from the posterior (``codes="sampled"``) is a point, without noise of its own.
+
     Each metric draws from a random source of its own, made from ``seed`` and its name: a score does not
     depend on which others are computed. The same points serve all metrics on codes and factors.
     """
@@ -212,9 +215,13 @@ class _Evaluation:
         if metric.kind == "interventions":
             return call(metric, [self._interventions()], self.seed, params)
         if metric.kind == "posterior":
+            assert self.table.method is not None
             posterior = self._points("train")[1].astype(np.float64)
-            return call(metric, [posterior[:, 0], posterior[:, 1]], self.seed, params)
-        train = self._points("train")[0]
+            own = {"correlation": self.table.method.spec.correlation}
+            return call(metric, [posterior[:, 0], posterior[:, 1]], self.seed, own | params)
+        train, posterior = self._points("train")
+        if name == "rmig" and self.table.method is not None and not self.sampled:
+            params = {"log_variance": posterior[:, 1].astype(np.float64)} | params
         arguments = [train] if metric.kind == "sample" else [train, self._points("test")[0]]
         return call(metric, arguments, self.seed, params)
 

@@ -46,14 +46,11 @@ def monte_carlo_total_correlation(
     for name, number in (("batch_size", batch_size), ("samples", samples)):
         if number < 1:
             raise ArgumentError(name, number, "needs at least 1")
-    if not 0 <= correlation < 1:
-        raise ArgumentError("correlation", correlation, "needs a number in [0, 1)")
+    check_correlation(correlation)
     generator = np.random.default_rng(seed)
     rows = np.sort(generator.choice(len(mean), size=min(batch_size, len(mean)), replace=False))
     mean, log_variance = mean[rows], log_variance[rows]
-    own = generator.standard_normal((samples, *mean.shape))
-    shared = generator.standard_normal((samples, len(rows), 1))
-    noise = math.sqrt(1 - correlation) * own + math.sqrt(correlation) * shared
+    noise = correlated_noise(generator, (samples, *mean.shape), correlation)
     points = (mean + np.exp(0.5 * log_variance) * noise).reshape(-1, mean.shape[1])
     at_once = max(1, DENSITIES_AT_ONCE // mean.size)
     ratios = np.concatenate(
@@ -103,15 +100,33 @@ def _log_ratio(points: Array, mean: Array, log_variance: Array, correlation: flo
 
 
 def _dependence(points: Array, mean: Array, log_variance: Array, correlation: float) -> Array:
-    """log q(z | x) - sum_j log q(z_j | x) of correlated noise, (points, rows).
+    """log q(z | x) - sum_j log q(z_j | x) of correlated noise, (points, rows)."""
+    scaled = (points[:, None, :] - mean) * np.exp(-0.5 * log_variance)
+    return dependence_of(np.square(scaled).sum(axis=2), scaled.sum(axis=2), mean.shape[1], correlation)
+
+
+def dependence_of(squares: Array, sums: Array, size: int, correlation: float) -> Array:
+    """log N(e; 0, R) - sum_j log N(e_j; 0, 1) from the sum of squares and the sum of ``size`` numbers e_j.
 
     R^-1 = (I - c 11^T) / (1 - s) with c = s / (1 + (D - 1) s), so that no matrix is inverted.
     """
-    size = mean.shape[1]
-    scaled = (points[:, None, :] - mean) * np.exp(-0.5 * log_variance)
-    squares, sums = np.square(scaled).sum(axis=2), scaled.sum(axis=2)
     share = correlation / (1 + (size - 1) * correlation)
     distance = (squares - share * np.square(sums)) / (1 - correlation)
     log_determinant = (size - 1) * math.log1p(-correlation) + math.log1p((size - 1) * correlation)
     dependence: Array = -0.5 * (distance - squares + log_determinant)
     return dependence
+
+
+def correlated_noise(generator: np.random.Generator, shape: tuple[int, ...], correlation: float) -> Array:
+    """Standard normal numbers (..., D) of which any two of a row have this correlation."""
+    noise: Array = generator.standard_normal(shape)
+    if correlation:
+        shared = generator.standard_normal((*shape[:-1], 1))
+        noise = math.sqrt(1 - correlation) * noise + math.sqrt(correlation) * shared
+    return noise
+
+
+def check_correlation(correlation: float) -> None:
+    """A number in [0, 1)."""
+    if not 0 <= correlation < 1:
+        raise ArgumentError("correlation", correlation, "needs a number in [0, 1)")

@@ -37,9 +37,9 @@ def udr(
     to 0 and left out. Without it all latents count.
 
     ``details``: ``per_model`` (M,); ``pairwise`` (M, M); ``correlations`` (M, M, D, D), for ``spearman`` nan
-    where a latent is constant or left out. In the score such entries count as 0 (a deviation: in
-    disentanglement_lib one constant latent that is not left out makes every score of its model 0). A model
-    of which no latent is left agrees with nobody: 0.
+    where a latent is constant or left out. As in disentanglement_lib, one constant latent that is not left out
+    halves the scores of its model for ``spearman``: see :func:`relative_strength`. A model of which no latent is
+    left agrees with nobody: 0.
     """
     if method not in METHODS:
         raise unknown_name("method", method, METHODS)
@@ -54,7 +54,7 @@ def udr(
             if i != j:
                 matrix = _agreement(codes[i], codes[j], method, lasso_alpha)
                 correlations[i, j] = matrix
-                pairwise[i, j] = relative_strength(np.nan_to_num(matrix[kept[i]][:, kept[j]]))
+                pairwise[i, j] = relative_strength(matrix[kept[i]][:, kept[j]])
     per_model = np.array([np.median(np.delete(pairwise[:, i], i)) for i in range(models)])
     details = {"per_model": per_model, "pairwise": pairwise, "correlations": correlations}
     params = {"method": method, "kl_threshold": kl_threshold, "lasso_alpha": lasso_alpha}
@@ -62,7 +62,11 @@ def udr(
 
 
 def relative_strength(correlations: Array) -> float:
-    """Mean over rows of max^2 / sum, averaged with the same over columns; 0 for rows or columns of zeros."""
+    """Mean over rows of max^2 / sum, averaged with the same over columns; 0 for rows or columns of zeros.
+
+    Rows and columns with a nan count as 0. So a constant latent, which is a row of nan, costs its own term over rows
+    but all terms over columns: one of the two halves is 0.
+    """
     if correlations.size == 0:
         return 0.0
     means = []
