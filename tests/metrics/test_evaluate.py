@@ -262,3 +262,25 @@ def test_rmig_of_a_vae_is_under_its_noise(data):
     drawn = uw.evaluate(method, data, ["rmig", "mig"], num_train=500, codes="sampled")
     assert drawn["rmig"].value == drawn["mig"].value
     assert not uw.evaluate(perfect, data, ["rmig"], num_train=100)["rmig"].params["noise"]
+
+
+@pytest.mark.parametrize(
+    "name", ["mig", "sap", "factor_vae", "rmig", "windin", "gaussian_total_correlation_sampled"]
+)
+def test_every_score_has_an_interval_on_request(data, name):
+    method = uw.methods.create("beta_vae", data, latent_size=3, architecture="mlp", seed=0)
+    quick = {"factor_vae": {**QUICK["factor_vae"], "prune": None}, "windin": {"samples": 50}}
+    options = {"num_train": 200, "num_test": 100, "params": {k: v for k, v in quick.items() if k == name}}
+    found = uw.evaluate(method, data, [name], bootstrap=20, **options)[name]
+    low, high = found.details["interval"]
+    assert low < high
+    assert low <= found.value <= high
+    assert found.value == uw.evaluate(method, data, [name], **options)[name].value
+    with pytest.raises(ArgumentError, match="bootstrap = 1"):
+        uw.evaluate(method, data, [name], bootstrap=1, **options)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**33, 1.5, None])
+def test_seeds_that_are_refused(data, seed):
+    with pytest.raises(ArgumentError, match="seed = "):
+        uw.evaluate(perfect, data, ["mig"], seed=seed)

@@ -95,6 +95,15 @@ def test_what_has_no_rows_to_resample_refuses_intervals():
         metrics.score("udr", [CODES, CODES], bootstrap=5)
 
 
+@pytest.mark.parametrize("name", ["monte_carlo_total_correlation", "windin", "rmig"])
+def test_a_log_variance_is_resampled_with_its_codes(name):
+    noise = np.linspace(-4, 0, CODES.size).reshape(CODES.shape)
+    factors = FACTORS if name == "rmig" else None
+    found = metrics.score(name, CODES, factors, log_variance=noise, bootstrap=10)
+    low, high = found.details["interval"]
+    assert low < found.value < high
+
+
 def test_posterior_metrics_take_mean_and_log_variance():
     log_variance = np.full(CODES.shape, -4.0)
     found = metrics.score("monte_carlo_total_correlation", CODES, log_variance=log_variance)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from unweave.errors import ArgumentError
-from unweave.metrics.monte_carlo_total_correlation import (
+from unweave.metrics.posterior import (
     DENSITIES_AT_ONCE,
     check_correlation,
     check_posterior,
