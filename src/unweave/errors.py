@@ -33,9 +33,9 @@ class NetworkError(UnweaveError):
     """A download could not be made or finished."""
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> ArgumentError:
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> ArgumentError:
     """The error for a name that is not in a registry: suggests the nearest one, else lists all."""
     names = sorted(known)
-    near = get_close_matches(name.lower().replace("-", "_"), names, n=1, cutoff=0.5)
+    near = get_close_matches(str(name).lower().replace("-", "_"), names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return ArgumentError(kind, name, f"{hint}known: {', '.join(names)}")

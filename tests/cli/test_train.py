@@ -223,9 +223,91 @@ def test_score_refuses_what_it_cannot_read(run, tmp_path):
     assert run("evaluate", tmp_path)[0] == 1
 
 
+@pytest.fixture
+def codes_file(tmp_path):
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 3, (300, 2))
+    codes = factors + rng.normal(0, 0.1, factors.shape)
+    np.savez(tmp_path / "codes.npz", codes=codes, factors=factors)
+    return tmp_path / "codes.npz"
+
+
+def test_score_says_what_is_wrong_with_a_file(run, codes_file):
+    whole = codes_file.read_bytes()
+    for name, content in (
+        ("cut.npz", whole[: len(whole) // 2]),
+        ("damaged.npz", whole[:900] + b"?" * 300 + whole[1200:]),
+    ):
+        (codes_file.parent / name).write_bytes(content)
+        code, _, errors = run("score", codes_file.parent / name, "--metrics", "mig")
+        assert code == 1
+        assert "not an .npz file of plain arrays" in " ".join(errors.split())
+        assert "unexpected" not in errors
+    np.save(codes_file.parent / "one.npy", np.zeros((3, 2)))
+    code, _, errors = run("score", codes_file.parent / "one.npy", "--metrics", "mig")
+    assert code == 1
+    assert "needs an .npz file with 'codes' and 'factors'" in " ".join(errors.split())
+
+
+def test_score_needs_a_metric(run, codes_file):
+    for nothing in (",", "", " , "):
+        code, printed, errors = run("score", codes_file, "--metrics", nothing)
+        assert (code, printed) == (2, "")
+        assert "--metrics" in errors
+
+
+def test_score_writes_strict_json(run, codes_file):
+    out = codes_file.parent / "scores.json"
+    assert run("score", codes_file, "--metrics", "downstream", "--json", out)[0] == 0
+
+    def refuse(text):
+        raise AssertionError(text)
+
+    found = json.loads(out.read_text(), parse_constant=refuse)["downstream"]
+    assert found["details"]["efficiency"] is None  # not a number: 10,000 is not among the sizes
+    assert found["value"] > 0.9
+
+
+def test_a_metric_that_fails_does_not_take_the_others_with_it(run, codes_file):
+    code, printed, errors = run("score", codes_file, "--metrics", "mig,attribute_classification,modularity")
+    assert code == 1
+    assert [line.split("\t")[0] for line in printed.splitlines()] == ["mig", "modularity"]
+    assert "attribute_classification: factors" in " ".join(errors.split())
+
+
+def test_score_takes_parameters_of_metrics(run, codes_file):
+    def value(*options):
+        code, printed, _ = run("score", codes_file, "--metrics", "mig", *options)
+        assert code == 0
+        return printed.splitlines()[0].split("\t")[1]
+
+    assert value("--set", "mig.num_bins=2") != value()
+    for wrong in ("num_bins=2", "mig.num_bins", "sap.penalty=1", "mig.bins=2", "mig.num_bins=a"):
+        assert run("score", codes_file, "--metrics", "mig", "--set", wrong)[0] == 2
+
+
+def test_score_by_the_names_of_several_metrics(run, codes_file):
+    code, printed, _ = run("score", codes_file, "--metrics", "paper", "--set", "dci.learner=l1_svm")
+    assert code == 0
+    names = [line.split("\t")[0] for line in printed.splitlines()]
+    assert names[:3] == ["beta_vae", "factor_vae", "mig"]
+    only = codes_file.parent / "only.npz"
+    np.savez(only, codes=np.load(codes_file)["codes"], log_variance=np.full((300, 2), -3.0))
+    code, printed, _ = run("score", only, "--metrics", "all")
+    assert code == 0
+    assert {line.split("\t")[0] for line in printed.splitlines()} == {
+        "gaussian_total_correlation",
+        "wasserstein_correlation",
+        "code_mutual_information",
+        "monte_carlo_total_correlation",
+        "windin",
+    }
+
+
 def test_lists(run):
     assert "beta_tcvae" in run("methods")[1]
     assert "factor_vae" in run("metrics")[1]
+    assert "unsupervised" in run("metrics")[1]
 
 
 def test_settings_are_read_as_yaml():

@@ -91,3 +91,24 @@ def test_continuous_tables_are_read_by_row():
         table.rows([[0.25]])
     with pytest.raises(ArgumentError, match="continuous"):
         table.sample(2, np.random.default_rng(0), {"angle": 0.25})
+
+
+def test_copies_are_equally_many_or_none():
+    assert TABLE.copies is None
+    table = Table(SPACE, np.repeat(FACTORS[[0, 3, 4]], 3, axis=0))
+    assert table.copies == 3
+    np.testing.assert_array_equal(table.copy([[1, 2], [0, 0]], np.array([2, 1])), [8, 1])
+
+
+def test_a_nuisance_factor_is_drawn_as_the_reference_does():
+    table = Table(SPACE, np.repeat(FACTORS[[0, 3, 4]], 5, axis=0))
+    wanted = np.tile([[1, 0]], (40, 1))
+    chosen = table.rows(wanted, np.random.RandomState(3))
+    np.testing.assert_array_equal(chosen, 5 + np.random.RandomState(3).randint(5, size=40))
+
+
+def test_what_training_draws_stays_the_same():
+    table = Table(SPACE, np.repeat(FACTORS[[0, 3, 4]], 5, axis=0))
+    chosen = table.rows(np.tile([[1, 0]], (40, 1)), np.random.default_rng(3))
+    drawn = np.floor(5 * np.random.default_rng(3).random(40)).astype(int)
+    np.testing.assert_array_equal(chosen, 5 + drawn)

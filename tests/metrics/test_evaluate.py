@@ -229,3 +229,58 @@ def test_codes_of_other_images_under_the_same_name_are_not_used(tmp_path):
     assert kept == [*anew, anew[0]]
     assert anew[0] != anew[1]
     assert len(list((tmp_path / "run" / "codes").iterdir())) == 2
+
+
+def test_posterior_metrics_know_the_noise_of_the_method(data):
+    method = uw.methods.create("beta_vae", data, latent_size=3, architecture="mlp", correlation=0.6)
+    with torch.no_grad():
+        for parameter in method.encoder.parameters():
+            parameter.zero_()  # every posterior is then N(0, R)
+    scores = uw.evaluate(
+        method,
+        data,
+        ["monte_carlo_total_correlation", "windin"],
+        num_train=64,
+        params={"monte_carlo_total_correlation": {"samples": 300}, "windin": {"samples": 5_000}},
+    )
+    noise = np.full((3, 3), 0.6) + 0.4 * np.eye(3)
+    total = -0.5 * np.linalg.slogdet(noise)[1]
+    assert scores["monte_carlo_total_correlation"].params["correlation"] == 0.6
+    assert scores["monte_carlo_total_correlation"].value == pytest.approx(total, abs=0.03)
+    of_one = total - 0.5 * -np.log(1 - 0.6**2)  # less what the other two share
+    np.testing.assert_allclose(scores["windin"].details["dependence"], of_one, atol=0.05)
+    other = {"monte_carlo_total_correlation": {"correlation": 0.0}}
+    told = uw.evaluate(method, data, list(other), num_train=64, params=other)
+    assert told["monte_carlo_total_correlation"].value == pytest.approx(0, abs=1e-9)
+
+
+def test_rmig_of_a_vae_is_under_its_noise(data):
+    method = uw.methods.create("beta_vae", data, latent_size=3, architecture="mlp", seed=0)
+    found = uw.evaluate(method, data, ["rmig", "mig"], num_train=500)
+    assert found["rmig"].params["noise"]
+    assert found["rmig"].value < 0.5 * found["mig"].value
+    drawn = uw.evaluate(method, data, ["rmig", "mig"], num_train=500, codes="sampled")
+    assert drawn["rmig"].value == drawn["mig"].value
+    assert not uw.evaluate(perfect, data, ["rmig"], num_train=100)["rmig"].params["noise"]
+
+
+@pytest.mark.parametrize(
+    "name", ["mig", "sap", "factor_vae", "rmig", "windin", "gaussian_total_correlation_sampled"]
+)
+def test_every_score_has_an_interval_on_request(data, name):
+    method = uw.methods.create("beta_vae", data, latent_size=3, architecture="mlp", seed=0)
+    quick = {"factor_vae": {**QUICK["factor_vae"], "prune": None}, "windin": {"samples": 50}}
+    options = {"num_train": 200, "num_test": 100, "params": {k: v for k, v in quick.items() if k == name}}
+    found = uw.evaluate(method, data, [name], bootstrap=20, **options)[name]
+    low, high = found.details["interval"]
+    assert low < high
+    assert low <= found.value <= high
+    assert found.value == uw.evaluate(method, data, [name], **options)[name].value
+    with pytest.raises(ArgumentError, match="bootstrap = 1"):
+        uw.evaluate(method, data, [name], bootstrap=1, **options)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**33, 1.5, None])
+def test_seeds_that_are_refused(data, seed):
+    with pytest.raises(ArgumentError, match="seed = "):
+        uw.evaluate(perfect, data, ["mig"], seed=seed)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
+import unweave as uw
 from unweave.data.factors import FactorSpace
 from unweave.metrics.beta_vae import beta_vae
 from unweave.metrics.factor_vae import factor_vae
@@ -20,6 +21,8 @@ from unweave.metrics.factor_vae import factor_vae
 FOLDER = os.environ.get("UNWEAVE_GOLDEN", "")
 FILES = sorted(Path(FOLDER).glob("cases_*.json")) if FOLDER else []
 CASES = {case["id"]: (case, file) for file in FILES for case in json.loads(file.read_text())["cases"]}
+
+compared = 0
 
 pytestmark = pytest.mark.skipif(not FILES, reason="UNWEAVE_GOLDEN names no folder with reference values")
 
@@ -115,18 +118,66 @@ METRICS = {
 }
 
 
+def values_compared():
+    return compared
+
+
+def agree(score, golden, position, told):
+    global compared
+    found = score.details["train_accuracy"], score.details["eval_accuracy"]
+    np.testing.assert_allclose(found, expected(golden, position), rtol=0, atol=1e-9, err_msg=told)
+    compared += 2
+
+
 @pytest.mark.parametrize("case_id", CASES)
 @pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["quick", "rest"])
-def test_accuracies(case_id, quick, record_property):
-    compared = 0
+def test_accuracies(case_id, quick):
     for metric, (run, quick_seeds) in METRICS.items():
         golden = CASES[case_id][0]["metrics"].get(metric, {"params": {"seeds": []}})
         for position, seed in enumerate(golden["params"]["seeds"]):
             if (seed in quick_seeds) == quick:
                 score = run(case_id, golden["params"], seed)
-                found = score.details["train_accuracy"], score.details["eval_accuracy"]
-                told = f"{metric} of seed {seed}"
-                np.testing.assert_allclose(found, expected(golden, position), rtol=0, atol=1e-9, err_msg=told)
-                compared += 2
-    print(f"compared with reference values: {compared}")
-    record_property("golden_values_compared", compared)
+                agree(score, golden, position, f"{metric} of seed {seed}")
+
+
+def number_of_images(case_id):
+    case = CASES[case_id][0]
+    return int(np.prod(case["factor_sizes"])) * case["nuisance_size"]
+
+
+def cases_for_evaluate():
+    """All of fewer than 100,000 images; quick are the smallest with and the smallest without a nuisance factor."""
+    small = sorted((name for name in CASES if number_of_images(name) < 100_000), key=number_of_images)
+    first = {}
+    for name in small:
+        first.setdefault(CASES[name][0]["nuisance_size"] > 1, name)
+    return [
+        pytest.param(name, marks=[] if name in first.values() else [pytest.mark.slow], id=name)
+        for name in small
+    ]
+
+
+def as_images(rows):
+    """Observations that tell their row."""
+    return ((rows[:, None] >> np.arange(0, 32, 8)) & 255).astype(np.uint8).reshape(-1, 2, 2, 1)
+
+
+@pytest.mark.parametrize("case_id", cases_for_evaluate())
+def test_evaluate_reaches_every_seed(case_id):
+    known = representation(case_id)
+    rows = np.arange(len(known.table))
+    data = uw.data.from_arrays(as_images(rows), known.space.factors(rows // known.nuisance))
+    seen = 0
+
+    def encode(images):
+        nonlocal seen
+        seen += len(images)
+        return known.table[(images.reshape(-1, 4).astype(np.int64) << np.arange(0, 32, 8)).sum(axis=1)]
+
+    for metric in ("beta_vae", "factor_vae"):
+        golden = CASES[case_id][0]["metrics"][metric]
+        for position, seed in enumerate(golden["params"]["seeds"]):
+            seen = 0
+            score = uw.metrics.evaluate(encode, data, [metric], protocol="dlib", seed=seed)[metric]
+            agree(score, golden, position, f"{metric} of seed {seed}")
+            assert seen <= len(data)

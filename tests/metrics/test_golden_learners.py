@@ -22,6 +22,10 @@ CASES = {case["id"]: (stem, case) for stem, golden in GOLDEN.items() for case in
 compared: dict[str, list[float]] = {}
 
 
+def values_compared():
+    return sum(map(len, compared.values()))
+
+
 def having(metric):
     """The cases with a number for a metric, by id."""
     return [

@@ -180,3 +180,32 @@ def test_counts_that_are_not_allowed(value):
 def test_seeds_that_are_not_allowed(seed):
     with pytest.raises(ArgumentError, match="seed"):
         seeded(seed)
+
+
+class WithNuisance:
+    """Codes that tell factors and nuisance; drawn vote by vote unless it says how many copies there are."""
+
+    space = FactorSpace(["a", "b", "c"], [3, 1, 7])
+
+    def codes(self, factors, rng):
+        return self.codes_of(factors, rng.randint(6, size=len(factors)))
+
+    def codes_of(self, factors, copy):
+        return np.column_stack([factors, copy])
+
+
+class KnownNuisance(WithNuisance):
+    copies = 6
+
+
+@pytest.mark.parametrize(("batches", "held"), [(2, "pair"), (1, "batch"), (3, "batch")])
+def test_a_nuisance_factor_has_the_same_stream_in_many_votes_at_once(batches, held):
+    streams = [seeded(4), seeded(4)]
+    for number in (5, 40):
+        one, other = (
+            vote_source(kind()).votes(number, batches, 9, held, rng)
+            for kind, rng in zip((WithNuisance, KnownNuisance), streams, strict=True)
+        )
+        np.testing.assert_array_equal(one.factor, other.factor)
+        np.testing.assert_array_equal(one.codes, other.codes)
+    assert streams[0].randint(2**31) == streams[1].randint(2**31)

@@ -18,7 +18,7 @@ def test_one_code_per_factor_scores_one():
     score = mig(check_sample(factors * [1.0, -2.0, 0.1], factors))
     assert score.value == pytest.approx(1)
     np.testing.assert_allclose(score.details["matrix"], np.diag(np.log([3, 4, 5])), atol=1e-12)
-    assert score.params == {"num_bins": 20}
+    assert score.params == {"num_bins": 20, "denominator": "factor", "rule": "histogram"}
     assert float(score) == score.value
 
 

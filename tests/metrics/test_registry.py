@@ -95,6 +95,15 @@ def test_what_has_no_rows_to_resample_refuses_intervals():
         metrics.score("udr", [CODES, CODES], bootstrap=5)
 
 
+@pytest.mark.parametrize("name", ["monte_carlo_total_correlation", "windin", "rmig"])
+def test_a_log_variance_is_resampled_with_its_codes(name):
+    noise = np.linspace(-4, 0, CODES.size).reshape(CODES.shape)
+    factors = FACTORS if name == "rmig" else None
+    found = metrics.score(name, CODES, factors, log_variance=noise, bootstrap=10)
+    low, high = found.details["interval"]
+    assert low < found.value < high
+
+
 def test_posterior_metrics_take_mean_and_log_variance():
     log_variance = np.full(CODES.shape, -4.0)
     found = metrics.score("monte_carlo_total_correlation", CODES, log_variance=log_variance)
@@ -142,3 +151,37 @@ def test_constant_codes_have_a_defined_score(name):
 def test_a_factor_with_one_value_does_no_harm(name):
     factors = np.concatenate([FACTORS, np.zeros((600, 1), int)], axis=1)
     assert np.isfinite(metrics.score(name, CODES, factors).value)
+
+
+VALUES = np.array([-3, 0, 50, 200_000])  # on a line, but not evenly: ranks would bend them
+ON_A_LINE = VALUES[FACTORS]
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_factors_that_are_numbers_keep_their_values(kind):
+    factors = ON_A_LINE.astype(kind)
+    noise = RNG.normal(size=(600, 1))
+    same = np.hstack([factors.astype(np.float64), noise])
+    assert metrics.score("mcc", same, factors).value == pytest.approx(1)
+    assert metrics.score("linear_r2", same, factors).value == pytest.approx(1)
+    found = metrics.score("sap", same, factors, test=(same, factors), variant="regression").details["matrix"]
+    np.testing.assert_allclose(found, np.corrcoef(same.T, factors.T)[:4, 4:] ** 2, atol=1e-12)
+    learned = metrics.score("dci", same, factors, learner="lasso").details["informativeness_test"]
+    assert learned > 0.97  # a line, but for the penalty
+    # In 20 bins of equal width the three smaller values are one: a code that tells them apart is not robust.
+    assert metrics.score("irs", FACTORS * 1.0, factors).value < 0.8
+    assert metrics.score("irs", FACTORS * 1.0, FACTORS).value == 1
+
+
+COUNTING = [
+    name
+    for name in ON_ARRAYS
+    if name not in ("mcc", "linear_r2", "irs", "attribute_classification", "dci_es", "downstream", "z_diff")
+]
+
+
+@pytest.mark.parametrize("name", COUNTING)
+def test_the_names_of_categories_do_not_matter(name):
+    expected = metrics.score(name, CODES, FACTORS, **QUICK.get(name, {})).value
+    for factors in (ON_A_LINE, FACTORS - 2, FACTORS.astype(np.uint64) + np.uint64(2**63), FACTORS * 1e300):
+        assert metrics.score(name, CODES, factors, **QUICK.get(name, {})).value == pytest.approx(expected)

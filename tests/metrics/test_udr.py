@@ -50,7 +50,7 @@ def test_only_the_disagreeing_model_is_punished():
 def test_degenerate():
     constant = np.hstack([CODES[:, :3], np.full((1000, 1), 0.1)])
     score = udr([constant, constant], method="spearman")
-    assert 0.7 < score.value <= 0.75
+    assert score.value == 0
     assert np.isnan(score.details["correlations"][0, 1, 3]).all()
     # A copy's coefficient is 1 - alpha, and nothing else survives the penalty.
     assert udr([constant, constant]).value == pytest.approx(0.75 * 0.9, abs=0.01)
@@ -58,6 +58,16 @@ def test_degenerate():
     for method in ("lasso", "spearman"):
         assert udr([CODES, CODES], kl_list=nothing_left, method=method).value == 0
     assert 0.8 < udr([CODES[:, :1], CODES[:, :1]]).value <= 1
+
+
+def test_a_constant_latent_takes_one_half_of_the_score():
+    """As google-research's relative_strength_disentanglement: nan where a row or a column has one."""
+    constant = np.hstack([CODES[:, :3], np.full((1000, 1), 0.1)])
+    score = udr([constant, CODES], method="spearman")
+    ranks = np.abs(np.corrcoef(CODES.argsort(axis=0).argsort(axis=0).T))
+    over_rows = (ranks.max(axis=1) ** 2 / ranks.sum(axis=1))[:3].sum() / 4
+    np.testing.assert_allclose(score.details["pairwise"][0, 1], over_rows / 2)
+    np.testing.assert_allclose(score.details["pairwise"][1, 0], over_rows / 2)
 
 
 def test_refuses():

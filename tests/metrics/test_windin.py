@@ -54,3 +54,35 @@ def test_degenerate():
         windin(GRID, np.zeros((32, 2)), samples=0)
     with pytest.raises(ArgumentError, match="needs the shape of mean"):
         windin(GRID, np.zeros((32, 3)))
+
+
+def shared_information(covariance):
+    """I(z_i; z_rest) of a Gaussian, for each i."""
+    whole = np.linalg.slogdet(covariance)[1]
+    rest = [np.delete(np.delete(covariance, i, 0), i, 1) for i in range(len(covariance))]
+    return np.array(
+        [0.5 * (np.log(covariance[i, i]) + np.linalg.slogdet(r)[1] - whole) for i, r in enumerate(rest)]
+    )
+
+
+@pytest.mark.parametrize("correlation", [0.3, 0.9])
+def test_one_posterior_with_correlated_noise(correlation):
+    score = windin(np.ones((1, 3)), np.zeros((1, 3)), samples=20_000, correlation=correlation)
+    noise = np.full((3, 3), correlation) + (1 - correlation) * np.eye(3)
+    np.testing.assert_allclose(score.details["dependence"], shared_information(noise), atol=0.03)
+    np.testing.assert_allclose(score.details["informativeness"], 0, atol=1e-9)
+
+
+def test_a_gaussian_channel_with_correlated_noise():
+    mean = np.random.default_rng(0).normal(size=(3000, 3))
+    score = windin(mean, np.zeros((3000, 3)), correlation=0.8)
+    covariance = np.cov(mean.T) + np.full((3, 3), 0.8) + 0.2 * np.eye(3)
+    np.testing.assert_allclose(score.details["dependence"], shared_information(covariance), atol=0.05)
+    assert score.value == pytest.approx(np.mean(0.5 * np.log(2) - shared_information(covariance)), abs=0.06)
+    assert windin(mean[:, :1], np.zeros((3000, 1)), correlation=0.8).details["dependence"] == pytest.approx(0)
+
+
+def test_correlations_that_are_not_allowed():
+    for wrong in (1.0, -0.1, np.nan):
+        with pytest.raises(ArgumentError, match="correlation"):
+            windin(GRID, np.zeros((32, 2)), correlation=wrong)

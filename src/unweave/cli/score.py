@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +14,8 @@ import typer
 
 from unweave.cli import output
 from unweave.cli.data import load_data
-from unweave.errors import ArgumentError, DataError
+from unweave.cli.settings import parse_settings
+from unweave.errors import ArgumentError, DataError, UnweaveError
 from unweave.files import write_text
 
 Metrics = Annotated[
@@ -19,45 +24,78 @@ Metrics = Annotated[
 ]
 Json = Annotated[
     Path | None,
-    typer.Option("--json", help="Also write values and details to this file.", show_default=False),
+    typer.Option(
+        "--json",
+        help="Also write values and details to this file; null is a value that is not a number.",
+        show_default=False,
+    ),
 ]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="METRIC.NAME=VALUE",
+        help="A metric's parameter: dci.learner=forest.",
+        show_default=False,
+    ),
+]
+Bootstrap = Annotated[int, typer.Option(min=0, help="Resamplings for 95 % intervals.")]
 
 
 def metrics() -> None:
     """List the metrics and their parameters."""
     from unweave.metrics import METRICS
+    from unweave.metrics.evaluate import SAMPLED, UNSUPERVISED
 
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name, metric in METRICS.items():
         told = ", ".join(f"{key}={value}" for key, value in metric.parameters.items())
         rows.append((name, metric.kind, told))
+    rows.append((SAMPLED, "VAE", "jitter=None"))
+    rows.append((UNSUPERVISED, "VAE", "num_images=5000"))
     output.show_table(["METRIC", "WORKS ON", "PARAMETERS"], rows)
 
 
 def score(
     codes: Annotated[
-        Path, typer.Argument(metavar="CODES.npz", help="Arrays 'codes' (n, D), 'factors' (n, K).")
+        Path,
+        typer.Argument(
+            metavar="CODES.npz",
+            help="Arrays 'codes' (n, D), 'factors' (n, K); perhaps 'log_variance' (n, D).",
+        ),
     ],
-    names: Annotated[str, typer.Option("--metrics", help="Names separated by commas.")],
+    names: Metrics,
     test: Annotated[
         Path | None, typer.Option(help="Other points to judge learned metrics on.", show_default=False)
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
-    bootstrap: Annotated[int, typer.Option(min=0, help="Resamplings for 95 % intervals.")] = 0,
+    bootstrap: Bootstrap = 0,
+    settings: Set = None,
     json_file: Json = None,
-) -> None:
+) -> int:
     """Score codes that any encoder made, kept in an .npz file."""
     from unweave import metrics as room
+    from unweave.metrics.evaluate import for_arrays
 
-    wanted = [name.strip() for name in names.split(",") if name.strip()]
-    for name in wanted:
+    asked = [] if names.strip() in ("paper", "all") else _names(names)
+    for name in asked:
         room.find(name)
-    train = _read(codes)
-    judged = _read(test) if test is not None else None
-    _show(
-        {name: room.score(name, *train, test=judged, seed=seed, bootstrap=bootstrap) for name in wanted},
-        json_file,
-    )
+    arrays = _read(codes)
+    factors, log_variance = arrays.get("factors"), arrays.get("log_variance")
+    asked = asked or for_arrays(names.strip(), factors, log_variance is not None)
+    params = _params(settings or [], asked)
+    judged: Any = None
+    if test is not None:
+        others = _read(test)
+        judged = others["codes"], others.get("factors")
+
+    def compute(name: str) -> Any:
+        own = dict(params.get(name, {}))
+        if log_variance is not None and (room.find(name).kind == "posterior" or name == "rmig"):
+            own.setdefault("log_variance", log_variance)
+        return room.score(name, arrays["codes"], factors, judged, seed, bootstrap=bootstrap, **own)
+
+    return _report(asked, compute, json_file)
 
 
 def evaluate(
@@ -81,51 +119,110 @@ def evaluate(
     size: Annotated[
         int | None, typer.Option(min=1, help="Resize your own images to this.", show_default=False)
     ] = None,
+    bootstrap: Bootstrap = 0,
+    settings: Set = None,
     json_file: Json = None,
-) -> None:
+) -> int:
     """Score a trained run on its data set. Each image is encoded at most once, and the codes are kept."""
     from unweave import metrics as room
     from unweave.training import load_run
 
+    wanted: Any = names.strip() if names.strip() in ("paper", "all") else _names(names)
     loaded = load_run(run)
     images = load_data(data or loaded.spec.data["name"], size, None)
-    wanted: Any = names if names in ("paper", "all") else [n.strip() for n in names.split(",") if n.strip()]
     options: Any = {"protocol": protocol, "seed": seed, "num_train": num_train, "num_test": num_test}
-    found = room.evaluate(loaded, images, wanted, **options, labels=labels)  # type: ignore[arg-type]
+    options |= {"labels": labels, "bootstrap": bootstrap, "params": _params(settings or [])}
+    found: dict[str, Any] = {}
+    failed: list[UnweaveError] = []
+    try:
+        room.evaluate(loaded, images, wanted, **options, on_score=found.__setitem__)
+    except UnweaveError as error:
+        if not found:
+            raise
+        failed.append(error)
     modes = {score.params["labels"] for score in found.values() if "labels" in score.params}
     for mode in modes:
         warned = ": the codes know the factors that they are scored against" if mode == "given" else ""
         print(f"labels {mode}{warned}")
-    _show(found, json_file)
+    return _show(found, failed, json_file)
 
 
-def _read(path: Path) -> tuple[Any, Any]:
+def _names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise ArgumentError("--metrics", text, "needs names separated by commas, or paper, or all")
+    return list(dict.fromkeys(names))
+
+
+def _params(texts: Sequence[str], asked: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
+    """``["dci.learner=forest"]`` -> {"dci": {"learner": "forest"}}."""
+    params: dict[str, dict[str, Any]] = {}
+    for key, value in parse_settings("--set", texts).items():
+        metric, dot, name = key.partition(".")
+        if not dot or not metric or not name:
+            raise ArgumentError("--set", key, "needs METRIC.NAME=VALUE, as in dci.learner=forest")
+        if asked is not None and metric not in asked:
+            raise ArgumentError("--set", key, f"{metric} is not among the metrics: {', '.join(asked)}")
+        params.setdefault(metric, {})[name] = value
+    return params
+
+
+def _read(path: Path) -> dict[str, Any]:
     import numpy as np
 
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            missing = [key for key in ("codes", "factors") if key not in arrays]
-            if missing:
-                raise DataError(f"{path}: has no array {missing[0]!r}, only {sorted(arrays)}")
-            return arrays["codes"], arrays["factors"]
+            if not isinstance(arrays, np.lib.npyio.NpzFile):
+                raise DataError(f"{path}: one array; needs an .npz file with 'codes' and 'factors'")
+            if "codes" not in arrays:
+                raise DataError(f"{path}: has no array 'codes', only {sorted(arrays)}")
+            return {key: arrays[key] for key in ("codes", "factors", "log_variance") if key in arrays}
     except FileNotFoundError as error:
         raise ArgumentError("file", str(path), "there is no such file") from error
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{path}: not an .npz file of plain arrays ({error})") from error
 
 
-def _show(scores: dict[str, Any], json_file: Path | None) -> None:
+def _report(names: Sequence[str], compute: Callable[[str], Any], json_file: Path | None) -> int:
+    """Compute one metric after the other: one that fails does not take the others with it."""
+    found: dict[str, Any] = {}
+    failed: list[UnweaveError] = []
+    for name in names:
+        try:
+            found[name] = compute(name)
+        except UnweaveError as error:
+            if len(names) == 1:
+                raise
+            failed.append(UnweaveError(f"{name}: {error}"))
+    return _show(found, failed, json_file)
+
+
+def _show(scores: dict[str, Any], failed: Sequence[UnweaveError], json_file: Path | None) -> int:
+    """The table, the file and the errors; the exit code."""
     rows = []
     for name, found in scores.items():
         interval = found.details.get("interval")
         rows.append(
             (name, f"{found.value:.6g}", f"{interval[0]:.4g} to {interval[1]:.4g}" if interval else "")
         )
-    output.show_table(["METRIC", "VALUE", "95 %"], rows)
+    if rows:
+        output.show_table(["METRIC", "VALUE", "95 %"], rows)
     if json_file is not None:
         told = {n: {"value": s.value, "params": s.params, "details": s.details} for n, s in scores.items()}
-        write_text(json_file, json.dumps(told, default=_plain, indent=1))
+        write_text(json_file, json.dumps(_plain(told), indent=1, allow_nan=False))
+    for error in failed:
+        output.show_error(str(error))
+    return 1 if failed else 0
 
 
 def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+    """What JSON can hold: arrays as lists, null for numbers that are not finite."""
+    if isinstance(value, dict):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int | bool | None) else str(value)

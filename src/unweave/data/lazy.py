@@ -43,26 +43,31 @@ class LazyArray:
     The file is sparse: only what was drawn takes disk space. A row counts as there only after its
     image has reached the disk, so a crash at any moment costs at most some drawing, never a wrong image.
     Several processes may share the file: rendering is deterministic, all write the same bytes.
-    Where the folder cannot be written, images are drawn anew each time, with a warning.
+    Where the folder cannot be written, images are drawn anew each time, with a warning; or, with ``in_memory``, they
+    are kept in memory. Without a ``folder`` they are kept there from the start. ``what`` is what a warning calls them.
     """
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | None,
         shape: tuple[int, ...],
         render: Render,
         *,
         version: int,
         dtype: npt.DTypeLike = np.uint8,
         block: int = _BLOCK,
+        in_memory: bool = False,
+        what: str = "images",
     ) -> None:
         self.shape = shape
         self.dtype = np.dtype(dtype)
-        self.folder = folder / f"rendered-v{version}"
+        self.folder = None if folder is None else folder / f"rendered-v{version}"
         self._render = render
         self._block = block
+        self._in_memory = in_memory
+        self._what = what
         self._lock = threading.Lock()
-        self._cache: _Cache | None = None
+        self._cache: _Cache | _Memory | None = None
         self._opened = False
 
     def __len__(self) -> int:
@@ -72,21 +77,30 @@ class LazyArray:
         """The images (n, *shape) of ``rows`` (n,), drawing those that are not there yet."""
         with self._lock:
             cache = self._open()
-            if cache is not None:
+            while cache is not None:
                 try:
                     self._fill(cache, rows)
                     return np.take(cache.images, rows, axis=axis)
                 except OSError as error:
-                    self._give_up(error)
+                    if isinstance(cache, _Memory):  # then it is not the disk
+                        raise
+                    cache = self._give_up(error)
         return self._draw(rows)
+
+    def keep(self, rows: npt.NDArray[np.int64], images: npt.NDArray[Any]) -> None:
+        """Take images of rows (n,), each there once, that were drawn elsewhere."""
+        with self._lock:
+            cache = self._open()
+            if cache is not None:
+                cache.store(rows, images)
 
     def flush(self) -> None:
         """Let other processes, and later ones, see what was drawn so far. Also done now and then, and at exit."""
         with self._lock:
-            if self._cache is not None and self._cache.process == os.getpid():
+            if isinstance(self._cache, _Cache) and self._cache.process == os.getpid():
                 self._cache.publish()
 
-    def _fill(self, cache: _Cache, rows: npt.NDArray[np.int64]) -> None:
+    def _fill(self, cache: _Cache | _Memory, rows: npt.NDArray[np.int64]) -> None:
         missing = np.unique(rows[cache.missing(rows)])
         for start in range(0, len(missing), self._block):
             block = missing[start : start + self._block]
@@ -99,21 +113,49 @@ class LazyArray:
             out[start:stop] = self._render(rows[start:stop])
         return out
 
-    def _open(self) -> _Cache | None:
-        if not self._opened or (self._cache is not None and self._cache.process != os.getpid()):
+    def _open(self) -> _Cache | _Memory | None:
+        elsewhere = isinstance(self._cache, _Cache) and self._cache.process != os.getpid()
+        if not self._opened or elsewhere:
             self._opened = True
+            if self.folder is None:
+                self._cache = _Memory(self.shape, self.dtype)
+                return self._cache
             try:
                 self._cache = _Cache(self.folder, self.shape, self.dtype)
             except OSError as error:
+                self._cache = None
                 self._give_up(error)
         return self._cache
 
-    def _give_up(self, error: OSError) -> None:
-        self._cache = None
+    def _give_up(self, error: OSError) -> _Memory | None:
+        """Go on without the files."""
+        memory = None
+        if self._in_memory:
+            memory = _Memory(self.shape, self.dtype)
+            if isinstance(self._cache, _Cache):
+                done = self._cache.done()
+                memory.store(done, self._cache.images[done])
+        self._cache = memory
+        told = "drawn without a cache" if memory is None else "kept in memory only"
         reason = error.strerror or str(error)
-        warnings.warn(
-            f"{self.folder}: images are drawn without a cache ({reason})", RuntimeWarning, stacklevel=4
-        )
+        warnings.warn(f"{self.folder}: {self._what} are {told} ({reason})", RuntimeWarning, stacklevel=4)
+        return memory
+
+
+class _Memory:
+    """Images that are kept by this process alone."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.images = np.zeros(shape, dtype)  # pages that are never written take no memory
+        self._done = np.zeros(shape[0], bool)
+
+    def missing(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        missing: npt.NDArray[np.bool_] = ~self._done[rows]
+        return missing
+
+    def store(self, rows: npt.NDArray[np.int64], images: npt.NDArray[Any]) -> None:
+        self.images[rows] = images
+        self._done[rows] = True
 
 
 class _Cache:
@@ -134,6 +176,10 @@ class _Cache:
         self._stride = int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
         self._offset = int(self.images.offset)
         weakref.finalize(self, _close, self._file, self._shared, self._fresh, self.process)
+
+    def done(self) -> npt.NDArray[np.int64]:
+        """The rows that are there."""
+        return np.flatnonzero(self._done)
 
     def missing(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         missing: npt.NDArray[np.bool_] = ~self._done[rows]

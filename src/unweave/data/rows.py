@@ -73,6 +73,12 @@ class Table:
         """Whether every combination of the factors' values is shown by some row."""
         return self.space.discrete and len(self._grouped(self.space.names).keys) == len(self.space)
 
+    @property
+    def copies(self) -> int | None:
+        """How many rows show each combination of factors that is shown; None if not equally many do."""
+        groups = self._grouped(self.space.names) if self.space.discrete else None
+        return groups.largest if groups is not None and groups.equal else None
+
     def __len__(self) -> int:
         return len(self.table)
 
@@ -85,6 +91,10 @@ class Table:
             names = list(self.space.continuous)
             raise ArgumentError("factors", names, "images of continuous factors are asked for by row")
         return self._grouped(self.space.names).choose(self.space.check(factors).astype(np.int64), rng)
+
+    def copy(self, factors: npt.ArrayLike, number: npt.NDArray[np.int64]) -> Rows:
+        """The row for each of the factors (n, K) that is ``number`` (n,), from 0 on, among those that fit."""
+        return self._grouped(self.space.names).pick(self.space.check(factors).astype(np.int64), number)
 
     def sample(self, n: int, rng: Rng, fixed: Fixed | None = None) -> Rows:
         """Rows drawn uniformly with replacement, among those that have the ``fixed`` values."""
@@ -123,6 +133,7 @@ class _Groups:
         self.order = np.argsort(group.reshape(-1), kind="stable").astype(np.int64)
         self.start = np.concatenate([[0], np.cumsum(self.count)[:-1]]).astype(np.int64)
         self.largest = int(self.count.max()) if len(self.count) else 0
+        self.equal = bool((self.count == self.largest).all())
         self.radix = (values.max(axis=0) + 1) if len(values) else np.ones(len(names), np.int64)
 
     @cached_property
@@ -135,6 +146,29 @@ class _Groups:
         return self._flatten(self.keys)
 
     def choose(self, wanted: npt.NDArray[np.int64], rng: Rng | None) -> Rows:
+        """A row for each of the values (n, columns); where several fit, drawn uniformly."""
+        group = self._find(wanted)
+        if self.largest == 1 or not len(wanted):
+            return self.order[self.start[group]]
+        if rng is None:
+            raise ArgumentError(
+                "rng", None, "several images show the same factors: pass a random source to choose"
+            )
+        if self.equal and isinstance(rng, np.random.RandomState):
+            # The draw of disentanglement_lib for a factor that is not observed: its stream is part of a protocol.
+            number = integers(rng, self.largest, len(group))
+        else:
+            number = np.floor(rng.random(len(group)) * self.count[group]).astype(np.int64)
+        rows: Rows = self.order[self.start[group] + number]
+        return rows
+
+    def pick(self, wanted: npt.NDArray[np.int64], number: npt.NDArray[np.int64]) -> Rows:
+        """The row that is ``number`` (n,) among those with the values (n, columns)."""
+        rows: Rows = self.order[self.start[self._find(wanted)] + number]
+        return rows
+
+    def _find(self, wanted: npt.NDArray[np.int64]) -> Rows:
+        """The group of each of the values (n, columns)."""
         known: npt.NDArray[np.bool_] = np.all(wanted < self.radix, axis=1)
         keys = self.flat
         flat = self._flatten(np.where(known[:, None], wanted, 0))
@@ -143,14 +177,7 @@ class _Groups:
         if not found.all():
             missing = dict(zip(self.names, wanted[~found][0].tolist(), strict=True))
             raise ArgumentError("factors", missing, "the data set has no image of this combination")
-        count = self.count[group]
-        if self.largest == 1 or not len(wanted):
-            return self.order[self.start[group]]
-        if rng is None:
-            raise ArgumentError(
-                "rng", None, "several images show the same factors: pass a random source to choose"
-            )
-        return self.order[self.start[group] + np.floor(rng.random(len(group)) * count).astype(np.int64)]
+        return group
 
     def _flatten(self, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         flat = np.zeros(len(values), np.int64)

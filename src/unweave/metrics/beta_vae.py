@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 
 from unweave.metrics.interventions import (
     Interventions,
@@ -21,6 +20,7 @@ from unweave.metrics.interventions import (
     vote_blocks,
     vote_source,
 )
+from unweave.metrics.linear_algebra import logistic_regression, one_thread
 from unweave.metrics.score import Score
 
 Array = npt.NDArray[np.float64]
@@ -105,26 +105,9 @@ def _always(label: int) -> Predict:
     return lambda points: np.full(len(points), label, dtype=np.int64)
 
 
-def _regression(solver: str, random_state: Any) -> LogisticRegression:
-    """A logistic regression with an l2 penalty, which is the default: releases disagree on how to name it."""
-    return LogisticRegression(
-        C=1.0,
-        dual=False,
-        tol=1e-4,
-        fit_intercept=True,
-        intercept_scaling=1,
-        class_weight=None,
-        random_state=random_state,
-        solver=solver,
-        max_iter=_ITERATIONS,
-        verbose=0,
-        warm_start=False,
-    )
-
-
 def _multinomial(points: Array, labels: Labels, rng: np.random.RandomState) -> tuple[Predict, bool]:
-    model = _regression("lbfgs", rng)
-    with warnings.catch_warnings():
+    model = logistic_regression("lbfgs", iterations=_ITERATIONS, random_state=rng)
+    with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(points, labels)
     return model.predict, bool(model.n_iter_.max() < _ITERATIONS)
@@ -136,7 +119,7 @@ def _one_vs_rest(points: Array, labels: Labels, rng: np.random.RandomState) -> t
     random_state = rng.randint(np.iinfo(np.int32).max)
     models = []
     for label in classes if len(classes) > 2 else classes[1:]:
-        model = _regression("liblinear", random_state)
+        model = logistic_regression("liblinear", iterations=_ITERATIONS, random_state=random_state)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             models.append(model.fit(points, labels == label))

@@ -19,7 +19,7 @@ def code_mutual_information(sample: Sample, *, num_bins: int = 20) -> Score:
     points: ArgumentError.
     """
     check_rows(len(sample.codes))
-    bins = discretise(sample.codes, num_bins)
+    bins = discretise(sample.given, num_bins)
     matrix = mutual_information_matrix(bins, bins)
     pairs = len(matrix) * (len(matrix) - 1)
     value = float((matrix.sum() - matrix.trace()) / pairs) if pairs else 0.0

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.ensemble import RandomForestClassifier
 
 from unweave.errors import ArgumentError
+from unweave.metrics.boosting import single_precision
 from unweave.metrics.dci_scores import completeness, disentanglement
 from unweave.metrics.score import Sample, Score
 
@@ -44,6 +45,7 @@ def dci_es(
         raise ArgumentError("depths", tuple(depths), "needs two or more rising depths from 1")
     if trees < 1:
         raise ArgumentError("trees", trees, "needs at least 1")
+    single_precision(np.concatenate([train.codes, test.codes]))  # refuses what trees cannot take
     latents, factors = train.codes.shape[1], train.factors.shape[1]
     losses = np.zeros((len(steps), factors))
     importances = np.zeros((len(steps), latents, factors))

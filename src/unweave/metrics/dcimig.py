@@ -29,7 +29,7 @@ def dcimig(sample: Sample, *, num_bins: int = 20, rule: str = "min_max") -> Scor
     the second best is 0. Under 2 points, or if no factor varies: ArgumentError.
     """
     varying_factors(sample)
-    matrix = mutual_information_matrix(discretise(sample.codes, num_bins, rule=rule), sample.factors)
+    matrix = mutual_information_matrix(discretise(sample.given, num_bins, rule=rule), sample.factors)
     per_code, chosen = gap_of_two_largest(matrix, axis=1), matrix.argmax(axis=1)
     per_factor = np.zeros(matrix.shape[1])
     np.maximum.at(per_factor, chosen, per_code)

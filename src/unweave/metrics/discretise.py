@@ -21,7 +21,8 @@ def discretise(
     closed below and open above, the last one is closed on both sides. Two rules place the inner edges, and
     differ only in how they round, which matters for codes on a regular grid:
 
-    - ``histogram``: the edges of ``numpy.histogram``, to the last bit (disentanglement_lib);
+    - ``histogram``: the edges of ``numpy.histogram``, to the last bit (disentanglement_lib), in single precision if
+      the codes are;
     - ``min_max``: codes are scaled to [0, 1] as scikit-learn's ``minmax_scale`` does, edges are i / num_bins
       (the code of Carbonneau et al., "Measuring disentanglement: a review of metrics", 2022).
 
@@ -34,7 +35,8 @@ def discretise(
     if rule not in RULES:
         raise unknown_name("rule", rule, RULES)
     # One contiguous row per dimension: a search through a strided column costs five times as much.
-    columns = np.ascontiguousarray(np.asarray(codes, dtype=np.float64).T)
+    single = rule == "histogram" and np.asarray(codes).dtype == np.float32
+    columns = np.ascontiguousarray(np.asarray(codes).T, dtype=np.float32 if single else np.float64)
     if rule == "histogram":
         edges = histogram_edges(columns, num_bins)
     else:
@@ -46,7 +48,7 @@ def discretise(
     return np.ascontiguousarray(bins.T)
 
 
-def histogram_edges(columns: npt.NDArray[np.float64], num_bins: int) -> npt.NDArray[np.float64]:
+def histogram_edges(columns: npt.NDArray[Any], num_bins: int) -> npt.NDArray[Any]:
     """The edges that ``numpy.histogram`` puts on each row of (D, n): (D, num_bins + 1)."""
     low, high = columns.min(axis=1), columns.max(axis=1)
     constant = low == high
@@ -54,7 +56,7 @@ def histogram_edges(columns: npt.NDArray[np.float64], num_bins: int) -> npt.NDAr
     return np.linspace(low, high, num_bins + 1, axis=1)
 
 
-def _scaled_to_unit(columns: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _scaled_to_unit(columns: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Rows scaled to [0, 1], with the order of operations (and so the rounding) of ``minmax_scale``."""
     low, width = columns.min(axis=1), np.ptp(columns, axis=1)
     scale = 1 / np.where(width < 10 * np.finfo(np.float64).eps, 1.0, width)

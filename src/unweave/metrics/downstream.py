@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 
 from unweave.errors import ArgumentError, unknown_name
 from unweave.metrics.boosting import boost_factors
-from unweave.metrics.linear_algebra import one_thread
+from unweave.metrics.linear_algebra import logistic_regression, one_thread
 from unweave.metrics.score import Sample, Score
 
 Array = npt.NDArray[np.float64]
@@ -108,18 +107,7 @@ def _path(codes: Array, labels: Labels) -> Callable[[float], Callable[[Array], L
     """A function from the penalty to a fitted predictor, each fit starting where the one before it ended."""
     if (labels == labels[0]).all():
         return lambda _: lambda x: np.full(len(x), labels[0])
-    model: Any = LogisticRegression(
-        dual=False,
-        tol=1e-4,
-        fit_intercept=True,
-        intercept_scaling=1,
-        class_weight=None,
-        random_state=0,
-        solver="lbfgs",
-        max_iter=100,
-        verbose=0,
-        warm_start=True,
-    )
+    model: Any = logistic_regression("lbfgs", random_state=0, warm_start=True)
 
     def fit(penalty: float) -> Callable[[Array], Labels]:
         with warnings.catch_warnings():

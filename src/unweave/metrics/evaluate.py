@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from unweave.data import Dataset, FactorSpace
-from unweave.data.factors import FactorArray, Rng
+from unweave.data import Dataset
 from unweave.data.plain import plain
-from unweave.data.rows import Grid, Table
 from unweave.errors import ArgumentError, unknown_name
 from unweave.methods.vae import LabelMode
-from unweave.metrics.interventions import TableInterventions
-from unweave.metrics.registry import METRICS, call, check_params, find
-from unweave.metrics.score import Codes, Sample, Score, check_sample
+from unweave.metrics.evaluation import SAMPLED as SAMPLED
+from unweave.metrics.evaluation import UNSUPERVISED as UNSUPERVISED
+from unweave.metrics.evaluation import Evaluation
+from unweave.metrics.parameters import check_bootstrap, check_seed, checked_params
+from unweave.metrics.registry import METRICS, check_params
+from unweave.metrics.score import Score
 from unweave.metrics.table import Representation, RepresentationTable, method_of
 from unweave.metrics.unsupervised import unsupervised
 
@@ -43,10 +43,6 @@ PROTOCOLS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "dlib": {"factor_vae": {"prune": "std"}, "dci": {"learner": "gbt"}},
 }
-# What evaluate adds to the metrics on arrays, for VAEs.
-SAMPLED, UNSUPERVISED = "gaussian_total_correlation_sampled", "unsupervised"
-
-
 # These ask which factor was held, so that there must be two.
 ASK_WHICH = ("beta_vae", "factor_vae", "z_diff", "z_min_variance")
 
@@ -63,6 +59,7 @@ def evaluate(
     params: Mapping[str, Mapping[str, Any]] | None = None,
     codes: Literal["mean", "sampled"] = "mean",
     labels: LabelMode | None = None,
+    bootstrap: int = 0,
     on_score: Callable[[str, Score], None] | None = None,
 ) -> dict[str, Score]:
     """Score a representation on a data set with many metrics.
@@ -85,14 +82,22 @@ def evaluate(
         how an encoder that takes labels comes by them: "given", "predicted" or "unknown", as
         :class:`RepresentationTable` has it. Each score's ``params["labels"]`` says which it was. With "given" the
         codes were made from the very factors that they are scored against: such scores do not compare with others.
+    bootstrap
+        how many times to compute each score again, for a 95 % interval in ``details["interval"]``: on random halves of
+        the points, as :func:`score` does; with other votes, where a metric intervenes on the factors of the data
+        set; on other images, for "unsupervised". It is not clipped to the metric's range.
     on_score
         called with each name and score as soon as it is there.
+
+    Of a VAE, "rmig" gets the log-variance of q(z|x), and metrics of the posterior the correlation of its noise; a draw
+    from the posterior (``codes="sampled"``) is a point, without noise of its own.
 
     Each metric draws from a random source of its own, made from ``seed`` and its name: a score does not
     depend on which others are computed. The same points serve all metrics on codes and factors.
     """
     seed, num_train, num_test = plain((seed, num_train, num_test))
     chosen = _chosen(metrics, dataset, representation)
+    seed, bootstrap = check_seed(seed), check_bootstrap(bootstrap)
     if protocol not in PROTOCOLS:
         raise unknown_name("protocol", protocol, PROTOCOLS)
     settings = {name: dict(PROTOCOLS[protocol].get(name, {})) for name in chosen}
@@ -113,10 +118,35 @@ def evaluate(
             "codes", codes, "needs a VAE: another representation has no posterior to draw from"
         )
     try:
-        evaluation = _Evaluation(table, seed, num_train, num_test, codes == "sampled")
+        evaluation = Evaluation(table, seed, num_train, num_test, codes == "sampled", bootstrap)
         return {name: evaluation.score(name, settings[name], on_score) for name in chosen}
     finally:
         table.flush()
+
+
+def for_arrays(which: str, factors: npt.NDArray[Any] | None, posterior: bool = False) -> list[str]:
+    """The metrics of "paper" or "all" that plain arrays allow.
+
+    ``factors`` (n, K), if there are any; ``posterior``: whether there are log-variances next to the codes.
+    """
+    if which not in ("paper", "all"):
+        raise unknown_name("metrics", which, ("paper", "all"))
+    sizes = [] if factors is None else [len(np.unique(column)) for column in np.atleast_2d(factors.T)]
+    discrete = factors is not None and (
+        factors.dtype.kind != "f" or bool((factors == np.floor(factors)).all())
+    )
+
+    def fits(name: str) -> bool:
+        metric = METRICS[name]
+        if metric.kind in ("models", "posterior"):
+            return metric.kind == "posterior" and posterior
+        if name == "attribute_classification":
+            return discrete and max(sizes) <= 2
+        if name in ASK_WHICH:
+            return discrete and sum(size > 1 for size in sizes) > 1
+        return not metric.factors or discrete or (bool(sizes) and metric.continuous)
+
+    return [name for name in (PAPER if which == "paper" else METRICS) if fits(name)]
 
 
 def check_settings(name: str, params: Mapping[str, Any]) -> None:
@@ -125,6 +155,7 @@ def check_settings(name: str, params: Mapping[str, Any]) -> None:
         for key in params:
             if key != "num_images":
                 raise unknown_name(f"parameter of {name}", key, ["num_images"])
+        checked_params(unsupervised, params)
     else:
         check_params("gaussian_total_correlation" if name == SAMPLED else name, dict(params))
 
@@ -141,101 +172,6 @@ def applies(name: str, data: Dataset, is_vae: bool) -> bool:
     if name in ASK_WHICH:
         return has_factors and sum(size != 1 for size in data.space.sizes) > 1
     return has_factors or not _needs_factors(name)
-
-
-class DatasetInterventions:
-    """The codes of a data set's images as a representation that can be asked for chosen factors."""
-
-    def __init__(self, table: RepresentationTable, sampled: bool = False) -> None:
-        self.table, self.sampled = table, sampled
-        self.space: FactorSpace = table.data.space
-
-    def codes(self, factors: FactorArray, rng: Rng) -> Codes:
-        """The codes (n, D) of images of the factors (n, K)."""
-        posterior = self.table.posterior(self.table.data.rows(factors, rng), rng)
-        return draw_codes(posterior, self.table, rng) if self.sampled else posterior[:, 0].astype(np.float64)
-
-
-def draw_codes(posterior: np.ndarray[Any, Any], table: RepresentationTable, rng: Rng) -> Codes:
-    """One draw of z (n, D) from each posterior (n, 2, D), with the correlated noise of its method if it has any."""
-    n, _, size = posterior.shape
-    correlation = table.method.spec.correlation if table.method is not None else 0.0
-    noise = rng.standard_normal((n, size))
-    if correlation:
-        shared = rng.standard_normal((n, 1))
-        noise = np.sqrt(1 - correlation) * noise + np.sqrt(correlation) * shared
-    z: Codes = posterior[:, 0] + np.exp(0.5 * posterior[:, 1].astype(np.float64)) * noise
-    return z
-
-
-class _Evaluation:
-    def __init__(
-        self, table: RepresentationTable, seed: int, num_train: int, num_test: int, sampled: bool
-    ) -> None:
-        self.table, self.seed, self.sampled = table, seed, sampled
-        self.sizes = {"train": num_train, "test": num_test}
-        self._drawn: dict[str, tuple[Sample, np.ndarray[Any, Any]]] = {}
-
-    def score(
-        self, name: str, params: dict[str, Any], on_score: Callable[[str, Score], None] | None
-    ) -> Score:
-        found = self._score(name, params)
-        if self.table.labels is not None:
-            found = replace(found, params={**found.params, "labels": self.table.labels})
-        if on_score is not None:
-            on_score(name, found)
-        return found
-
-    def _score(self, name: str, params: dict[str, Any]) -> Score:
-        if name == UNSUPERVISED:
-            assert self.table.method is not None
-            source = self._source(name)
-            mode = self.table.labels
-            return unsupervised(
-                self.table.method, self.table.data, source, seed=self.seed, labels=mode, **params
-            )
-        if name == SAMPLED:
-            return call(find("gaussian_total_correlation"), [self._sampled()], self.seed, params)
-        metric = find(name)
-        if metric.kind == "interventions":
-            return call(metric, [self._interventions()], self.seed, params)
-        if metric.kind == "posterior":
-            posterior = self._points("train")[1].astype(np.float64)
-            return call(metric, [posterior[:, 0], posterior[:, 1]], self.seed, params)
-        train = self._points("train")[0]
-        arguments = [train] if metric.kind == "sample" else [train, self._points("test")[0]]
-        return call(metric, arguments, self.seed, params)
-
-    def _points(self, part: str) -> tuple[Sample, np.ndarray[Any, Any]]:
-        """Codes and factors of random images, and their posteriors; drawn once, used by all."""
-        if part not in self._drawn:
-            rng = self._source(part)
-            data = self.table.data
-            n = self.sizes[part]
-            which = data.sample_rows(n, rng) if data.finite else data.sample_factors(n, rng)
-            posterior = self.table.posterior(which, rng)
-            factors: Any = np.zeros((n, 1), int)
-            if data.space:
-                factors = data.factors(which) if data.finite else which
-            codes = draw_codes(posterior, self.table, rng) if self.sampled else posterior[:, 0]
-            continuous = bool(data.space) and not data.space.discrete
-            self._drawn[part] = (check_sample(codes, factors, part, continuous=continuous), posterior)
-        return self._drawn[part]
-
-    def _sampled(self) -> Sample:
-        """One draw of z from each posterior, as in training."""
-        sample, posterior = self._points("train")
-        z = draw_codes(posterior, self.table, self._source("sampled"))
-        return Sample(z, sample.factors)
-
-    def _interventions(self) -> Any:
-        index = self.table.data.index
-        if isinstance(index, Grid) or (isinstance(index, Table) and index.complete):
-            return DatasetInterventions(self.table, self.sampled)
-        return TableInterventions(self._points("train")[0])
-
-    def _source(self, purpose: str) -> np.random.Generator:
-        return np.random.default_rng([self.seed, zlib.crc32(purpose.encode())])
 
 
 def _chosen(metrics: str | Sequence[str], data: Dataset, representation: Representation) -> list[str]:
@@ -259,11 +195,4 @@ def _chosen(metrics: str | Sequence[str], data: Dataset, representation: Represe
 
 
 def _needs_factors(name: str) -> bool:
-    without = (
-        UNSUPERVISED,
-        SAMPLED,
-        "gaussian_total_correlation",
-        "wasserstein_correlation",
-        "code_mutual_information",
-    )
-    return name not in without and METRICS[name].kind != "posterior"
+    return name not in (UNSUPERVISED, SAMPLED) and METRICS[name].factors

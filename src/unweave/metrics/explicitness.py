@@ -7,10 +7,9 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 
 from unweave.errors import ArgumentError, unknown_name
-from unweave.metrics.linear_algebra import one_thread
+from unweave.metrics.linear_algebra import logistic_regression, one_thread
 from unweave.metrics.score import Sample, Score
 
 Array = npt.NDArray[np.float64]
@@ -93,28 +92,11 @@ def macro_area(scores: Array, labels: Labels, classes: Labels) -> float:
     return float(np.mean(areas)) if areas else 0.5
 
 
-def _regression(solver: str, penalty: float, iterations: int, seed: int) -> LogisticRegression:
-    """A logistic regression with an l2 penalty, which is the default: releases disagree on how to name it."""
-    return LogisticRegression(
-        C=penalty,
-        dual=False,
-        tol=1e-4,
-        fit_intercept=True,
-        intercept_scaling=1,
-        class_weight=None,
-        random_state=seed,
-        solver=solver,
-        max_iter=iterations,
-        verbose=0,
-        warm_start=False,
-    )
-
-
 def _multinomial(
     codes: Array, labels: Labels, held_out: Array, penalty: float, iterations: int, seed: int
 ) -> tuple[Array, Array, bool]:
     """Probabilities (n, classes) for both sets of codes, and whether the solver converged."""
-    model = _regression("lbfgs", penalty, iterations, seed)
+    model = logistic_regression("lbfgs", penalty, iterations, seed)
     with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(codes, labels)
@@ -129,7 +111,7 @@ def _one_vs_rest(
     columns: list[tuple[Array, Array]] = []
     converged = True
     for k in range(classes) if classes > 2 else [1]:
-        model = _regression("liblinear", penalty, iterations, seed)
+        model = logistic_regression("liblinear", penalty, iterations, seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(codes, labels == k)

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import digamma
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.preprocessing import OneHotEncoder
 
 from unweave.errors import ArgumentError
+from unweave.metrics.linear_algebra import logistic_regression, one_thread, standardised
 from unweave.metrics.mutual_information import entropy, mutual_information_matrix, varying_factors
 from unweave.metrics.score import Sample, Score
 
@@ -55,9 +55,9 @@ def infomec(
     if discrete_latents:
         categories = np.stack([np.unique(z, return_inverse=True)[1] for z in codes.T], axis=1)
         information = mutual_information_matrix(categories, labels)
-        active, inputs = ranges > 0, OneHotEncoder().fit_transform(codes)
+        active, inputs = ranges > 0, _one_hot().fit_transform(codes)
     else:
-        inputs = _standardised(codes)
+        inputs = standardised(codes)
         information = _neighbour_information(inputs, labels, num_neighbors, seed)
         active = ranges > ranges.max() / 20
     matrix = np.zeros((codes.shape[1], len(varying)))
@@ -144,11 +144,21 @@ def _neighbour_information(codes: Array, labels: Labels, num_neighbors: int, see
     return information
 
 
-def _prediction_loss(inputs: Any, labels: Labels) -> tuple[float, bool]:
-    model = LogisticRegression(
-        C=np.inf, tol=1e-4, class_weight="balanced", solver="lbfgs", max_iter=100, fit_intercept=True
+def _one_hot() -> OneHotEncoder:
+    return OneHotEncoder(
+        categories="auto",
+        drop=None,
+        sparse_output=True,
+        dtype=np.float64,
+        handle_unknown="error",
+        min_frequency=None,
+        max_categories=None,
     )
-    with warnings.catch_warnings():
+
+
+def _prediction_loss(inputs: Any, labels: Labels) -> tuple[float, bool]:
+    model = logistic_regression("lbfgs", penalty=np.inf, iterations=100, class_weight="balanced")
+    with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(inputs, labels)
     return float(log_loss(labels, model.predict_proba(inputs))), bool(model.n_iter_.max() < 100)
@@ -163,9 +173,3 @@ def _shares(matrix: Array) -> Array:
 
 def _above_chance(shares: Array, chance: float) -> float:
     return 1.0 if chance == 1 else float((shares.mean() - chance) / (1 - chance))
-
-
-def _standardised(codes: Array) -> Array:
-    varies = np.ptp(codes, axis=0) > 0
-    deviation = np.where(varies, codes.std(axis=0), 1.0)
-    return np.where(varies, (codes - codes.mean(axis=0)) / deviation, 0.0)

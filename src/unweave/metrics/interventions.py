@@ -34,6 +34,20 @@ class Interventions(Protocol):
         """
 
 
+class Copies(Interventions, Protocol):
+    """One whose images of given factors differ in a nuisance factor only, drawn by ``rng.randint(copies, size=n)``.
+
+    It draws by itself in ``codes``; votes draw many at once and ask for what they drew.
+    """
+
+    @property
+    def copies(self) -> int:
+        """The number of values of the nuisance factor; 1 if there is none, or if more than it is random."""
+
+    def codes_of(self, factors: Factors, copy: npt.NDArray[np.int64]) -> Codes:
+        """Codes (n, D) of images of these factors (n, K) and values (n,) of the nuisance factor."""
+
+
 class Votes(NamedTuple):
     """The batches of a number of votes: in each vote one factor is held.
 
@@ -80,10 +94,11 @@ class TableInterventions:
 
     def __init__(self, sample: Sample) -> None:
         self.space = FactorSpace(
-            [f"factor_{k}" for k in range(sample.factors.shape[1])], (sample.factors.max(axis=0) + 1).tolist()
+            [f"factor_{k}" for k in range(sample.factors.shape[1])],
+            [len(np.unique(column)) for column in sample.factors.T],
         )
         self.num_factors = self.space.num_factors
-        self.varying = np.flatnonzero(np.ptp(sample.factors, axis=0) > 0)
+        self.varying = np.flatnonzero((sample.factors != sample.factors[0]).any(axis=0))
         self._codes = sample.codes
         self._groups = {k: _Groups(k, sample.factors[:, k]) for k in self.varying.tolist()}
 
@@ -150,7 +165,7 @@ class SpaceVotes:
     """Votes of a representation that can be asked for any factors, in disentanglement_lib's order of draws.
 
     Per vote: the held factor; for each batch n values of each factor; then, per batch, what its images draw.
-    If the images draw nothing, many votes are made at once, with the same random stream.
+    If the images draw nothing, or only one nuisance factor, many votes are made at once, with the same stream.
     """
 
     def __init__(self, representation: Interventions) -> None:
@@ -163,6 +178,7 @@ class SpaceVotes:
         )
         self._sizes = self.space.grid_shape
         self._representation = representation
+        self._copies = int(getattr(representation, "copies", 1))
         self._images_draw = False
 
     def sample(self, n: int, rng: Random) -> Codes:
@@ -171,9 +187,14 @@ class SpaceVotes:
 
     def votes(self, number: int, batches: int, batch_size: int, held: Held, rng: Random) -> Votes:
         """Draw votes as :class:`VoteSource` says."""
+        if self._copies > 1:
+            factor, factors, copy = self._factors(number, batches, batch_size, held, rng, self._copies)
+            flat = factors.reshape(-1, self.num_factors)
+            codes = self._check(self._representation.codes_of(flat, copy.reshape(-1)), flat)  # type: ignore[attr-defined]
+            return Votes(factor, codes.reshape(number, batches, batch_size, -1))
         if not self._images_draw:
             before = rng.get_state(legacy=False)
-            factor, factors = self._factors(number, batches, batch_size, held, rng)
+            factor, factors, _ = self._factors(number, batches, batch_size, held, rng)
             drawn = rng.get_state(legacy=False)
             codes = self._ask(factors.reshape(-1, self.num_factors), rng)
             if _same_state(drawn, rng.get_state(legacy=False)):
@@ -184,24 +205,28 @@ class SpaceVotes:
         return Votes(np.concatenate([v.factor for v in singles]), np.stack([v.codes for v in singles]))
 
     def _vote(self, batches: int, batch_size: int, held: Held, rng: Random) -> Votes:
-        factor, factors = self._factors(1, batches, batch_size, held, rng)
+        factor, factors, _ = self._factors(1, batches, batch_size, held, rng)
         return Votes(factor, np.stack([self._ask(batch, rng) for batch in factors[0]]))
 
     def _factors(
-        self, number: int, batches: int, batch_size: int, held: Held, rng: Random
-    ) -> tuple[npt.NDArray[np.int64], Factors]:
-        """The held factors (votes,) and all factors (votes, batches, batch_size, K)."""
-        calls = [(size, batch_size) for size in self._sizes]
-        drawn = randints(rng, [(len(self.varying), 1), *calls * batches], number)
+        self, number: int, batches: int, batch_size: int, held: Held, rng: Random, copies: int = 1
+    ) -> tuple[npt.NDArray[np.int64], Factors, npt.NDArray[np.int64]]:
+        """The held factors (votes,), all factors (votes, batches, batch_size, K) and the nuisance factor."""
+        calls = [(size, batch_size) for size in self._sizes] * batches + [(copies, batch_size)] * batches
+        drawn = randints(rng, [(len(self.varying), 1), *calls], number)
         factor = self.varying[drawn[:, 0]]
-        values = drawn[:, 1:].reshape(number, batches, self.num_factors, batch_size)
+        values, copy = np.split(drawn[:, 1:], [batches * self.num_factors * batch_size], axis=1)
+        values = values.reshape(number, batches, self.num_factors, batch_size)
         everyone = np.arange(number)
         own = values[everyone, :, factor]
         values[everyone, :, factor] = own[:, :1] if held == "pair" else own[:, :, :1]
-        return factor, np.ascontiguousarray(values.swapaxes(2, 3))
+        return factor, np.ascontiguousarray(values.swapaxes(2, 3)), copy
 
     def _ask(self, factors: Factors, rng: Random) -> Codes:
-        codes = np.ascontiguousarray(self._representation.codes(factors, rng), dtype=np.float64)
+        return self._check(self._representation.codes(factors, rng), factors)
+
+    def _check(self, given: Codes, factors: Factors) -> Codes:
+        codes = np.ascontiguousarray(given, dtype=np.float64)
         if codes.ndim != 2 or len(codes) != len(factors) or codes.shape[1] == 0:
             told, wanted = (
                 f"array of shape {codes.shape}",

@@ -32,7 +32,7 @@ def jemmig(sample: Sample, *, num_bins: int = 20, rule: str = "min_max") -> Scor
     if num_bins < 2:
         raise ArgumentError("num_bins", num_bins, "needs at least 2")
     varying = varying_factors(sample)
-    bins = discretise(sample.codes, num_bins, rule=rule)
+    bins = discretise(sample.given, num_bins, rule=rule)
     matrix = mutual_information_matrix(bins, sample.factors)
     joint = joint_entropy_matrix(bins, sample.factors)
     as_good_as_best = matrix >= matrix.max(axis=0) - 1e-12

@@ -89,6 +89,8 @@ def _line(
                 break
         if max(abs(actual), abs(predicted)) <= 1e-12 * abs(loss) or (actual == 0.0 and predicted <= 0.0):
             break
+        if math.isnan(actual) or math.isnan(predicted):
+            break
     line[0], line[1] = w, b
     return line
 
@@ -105,6 +107,8 @@ def _step_inside(gradient: Pair, hessian: Quadratic, radius: float) -> tuple[Pai
             hessian[1] * direction[0] + hessian[2] * direction[1],
         )
         length = square / _dot(direction, bent)
+        if not length > 0.0:  # codes so large that their fourth powers are no numbers
+            break
         longer = (step[0] + length * direction[0], step[1] + length * direction[1])
         if math.hypot(longer[0], longer[1]) > radius:
             along, left = _dot(step, direction), radius * radius - _dot(step, step)

@@ -6,6 +6,7 @@ import numpy as np
 
 from unweave.errors import unknown_name
 from unweave.metrics.discretise import discretise
+from unweave.metrics.mig import RULE_OF
 from unweave.metrics.mutual_information import (
     entropy,
     gap_of_two_largest,
@@ -13,8 +14,6 @@ from unweave.metrics.mutual_information import (
     varying_factors,
 )
 from unweave.metrics.score import Sample, Score
-
-RULE_OF = {"factor": "histogram", "code": "min_max"}
 
 
 def mig_sup(
@@ -37,7 +36,7 @@ def mig_sup(
         raise unknown_name("denominator", denominator, RULE_OF)
     rule = RULE_OF[denominator] if rule is None else rule
     varying = varying_factors(sample)
-    bins = discretise(sample.codes, num_bins, rule=rule)
+    bins = discretise(sample.given, num_bins, rule=rule)
     information = mutual_information_matrix(bins, sample.factors)
     entropies = entropy(sample.factors)[None, :] if denominator == "factor" else entropy(bins)[:, None]
     matrix = information / np.where(entropies > 0, entropies, 1.0)

@@ -12,11 +12,12 @@ from unweave.metrics.score import Sample, Score
 Array = npt.NDArray[np.float64]
 
 
-def modularity(sample: Sample, *, num_bins: int = 20) -> Score:
+def modularity(sample: Sample, *, num_bins: int = 20, rule: str = "histogram") -> Score:
     """Mean over codes of 1 - (sum_k m_k^2 - max_k m_k^2) / ((K - 1) max_k m_k^2), with m_k = I(z; v_k).
 
     Ridgeway & Mozer, "Learning deep disentangled embeddings with the F-statistic loss", 2018, with codes
-    binned and with a code without any information counted as 0, as in disentanglement_lib.
+    binned and with a code without any information counted as 0, as in disentanglement_lib. ``rule="min_max"`` bins
+    them as the program of Carbonneau et al. (2022) does.
 
     ``details``: ``matrix`` (D, K) mutual information in nats; ``per_code`` (D,).
 
@@ -26,9 +27,10 @@ def modularity(sample: Sample, *, num_bins: int = 20) -> Score:
     (K = 1) every code that knows anything scores 1. Under 2 points, or if no factor varies: ArgumentError.
     """
     varying_factors(sample)
-    matrix = mutual_information_matrix(discretise(sample.codes, num_bins), sample.factors)
+    matrix = mutual_information_matrix(discretise(sample.given, num_bins, rule=rule), sample.factors)
     per_code = modularity_per_code(matrix)
-    return Score(float(per_code.mean()), {"matrix": matrix, "per_code": per_code}, {"num_bins": num_bins})
+    params = {"num_bins": num_bins, "rule": rule}
+    return Score(float(per_code.mean()), {"matrix": matrix, "per_code": per_code}, params)
 
 
 def modularity_per_code(matrix: Array) -> Array:

@@ -10,12 +10,16 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from unweave.errors import ArgumentError
+from unweave.metrics.posterior import (
+    DENSITIES_AT_ONCE,
+    Array,
+    check_correlation,
+    check_posterior,
+    correlated_noise,
+    dependence_of,
+    marginal_log_densities,
+)
 from unweave.metrics.score import Score
-
-Array = npt.NDArray[np.float64]
-
-# How many log densities are held at once (32 MB).
-DENSITIES_AT_ONCE = 4_000_000
 
 
 def monte_carlo_total_correlation(
@@ -46,14 +50,11 @@ def monte_carlo_total_correlation(
     for name, number in (("batch_size", batch_size), ("samples", samples)):
         if number < 1:
             raise ArgumentError(name, number, "needs at least 1")
-    if not 0 <= correlation < 1:
-        raise ArgumentError("correlation", correlation, "needs a number in [0, 1)")
+    check_correlation(correlation)
     generator = np.random.default_rng(seed)
     rows = np.sort(generator.choice(len(mean), size=min(batch_size, len(mean)), replace=False))
     mean, log_variance = mean[rows], log_variance[rows]
-    own = generator.standard_normal((samples, *mean.shape))
-    shared = generator.standard_normal((samples, len(rows), 1))
-    noise = math.sqrt(1 - correlation) * own + math.sqrt(correlation) * shared
+    noise = correlated_noise(generator, (samples, *mean.shape), correlation)
     points = (mean + np.exp(0.5 * log_variance) * noise).reshape(-1, mean.shape[1])
     at_once = max(1, DENSITIES_AT_ONCE // mean.size)
     ratios = np.concatenate(
@@ -65,29 +66,6 @@ def monte_carlo_total_correlation(
     details = {"standard_error": float(ratios.std() / math.sqrt(len(ratios))), "rows": rows}
     params = {"batch_size": batch_size, "samples": samples, "seed": seed, "correlation": correlation}
     return Score(float(ratios.mean()), details, params)
-
-
-def marginal_log_densities(points: Array, mean: Array, log_variance: Array) -> Array:
-    """log q(z_j | x_i) for every point, row i and dimension j: (points, rows, D)."""
-    scaled = (points[:, None, :] - mean) * np.exp(-0.5 * log_variance)
-    densities: Array = -0.5 * (np.square(scaled) + log_variance + math.log(2 * math.pi))
-    return densities
-
-
-def check_posterior(mean: npt.NDArray[Any], log_variance: npt.NDArray[Any]) -> tuple[Array, Array]:
-    """Means and log variances as float64 (n, D), or an error that names what is wrong."""
-    checked = []
-    for name, value in (("mean", mean), ("log_variance", log_variance)):
-        array = np.asarray(value, dtype=np.float64)
-        if array.ndim != 2 or array.size == 0:
-            raise ArgumentError(name, f"array of shape {array.shape}", "needs shape (n, D), not empty")
-        if not np.isfinite(array).all():
-            raise ArgumentError(name, "values that are not finite", "needs finite numbers")
-        checked.append(array)
-    if checked[0].shape != checked[1].shape:
-        told = f"array of shape {checked[1].shape}"
-        raise ArgumentError("log_variance", told, f"needs the shape of mean, {checked[0].shape}")
-    return checked[0], checked[1]
 
 
 def _log_ratio(points: Array, mean: Array, log_variance: Array, correlation: float) -> Array:
@@ -103,15 +81,6 @@ def _log_ratio(points: Array, mean: Array, log_variance: Array, correlation: flo
 
 
 def _dependence(points: Array, mean: Array, log_variance: Array, correlation: float) -> Array:
-    """log q(z | x) - sum_j log q(z_j | x) of correlated noise, (points, rows).
-
-    R^-1 = (I - c 11^T) / (1 - s) with c = s / (1 + (D - 1) s), so that no matrix is inverted.
-    """
-    size = mean.shape[1]
+    """log q(z | x) - sum_j log q(z_j | x) of correlated noise, (points, rows)."""
     scaled = (points[:, None, :] - mean) * np.exp(-0.5 * log_variance)
-    squares, sums = np.square(scaled).sum(axis=2), scaled.sum(axis=2)
-    share = correlation / (1 + (size - 1) * correlation)
-    distance = (squares - share * np.square(sums)) / (1 - correlation)
-    log_determinant = (size - 1) * math.log1p(-correlation) + math.log1p((size - 1) * correlation)
-    dependence: Array = -0.5 * (distance - squares + log_determinant)
-    return dependence
+    return dependence_of(np.square(scaled).sum(axis=2), scaled.sum(axis=2), mean.shape[1], correlation)

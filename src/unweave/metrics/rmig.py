@@ -10,6 +10,7 @@ from unweave.errors import ArgumentError
 from unweave.metrics.discretise import discretise, histogram_edges
 from unweave.metrics.mig import gap_score
 from unweave.metrics.mutual_information import entropy, mutual_information_matrix, varying_factors
+from unweave.metrics.posterior import check_log_variance
 from unweave.metrics.score import Sample, Score
 
 Array = npt.NDArray[np.float64]
@@ -39,7 +40,7 @@ def rmig(
     if limits is not None and not limits[0] < limits[1]:
         raise ArgumentError("limits", limits, "needs (low, high) with low < high")
     if log_variance is None and limits is None:
-        matrix = mutual_information_matrix(discretise(sample.codes, num_bins), sample.factors)
+        matrix = mutual_information_matrix(discretise(sample.given, num_bins), sample.factors)
     else:
         if num_bins < 1:
             raise ArgumentError("num_bins", num_bins, "needs at least 1")
@@ -63,10 +64,7 @@ def _bin_mass(codes: Array, log_variance: npt.NDArray[np.floating] | None, inner
     if log_variance is None:
         reached = (above >= 0).astype(np.float64)
     else:
-        noise = np.asarray(log_variance, dtype=np.float64)
-        if noise.shape != codes.shape or not np.isfinite(noise).all():
-            told = f"array of shape {noise.shape}"
-            raise ArgumentError("log_variance", told, f"needs finite numbers of shape {codes.shape}")
+        noise = check_log_variance(log_variance, codes.shape)
         reached = ndtr(above / np.exp(0.5 * noise).T[:, :, None])
     ones, zeros = np.ones((*reached.shape[:2], 1)), np.zeros((*reached.shape[:2], 1))
     mass: Array = -np.diff(np.concatenate([ones, reached, zeros], axis=2), axis=2)
@@ -77,7 +75,7 @@ def _information(mass: Array, factors: npt.NDArray[np.int64]) -> Array:
     columns = []
     for factor in factors.T:
         order = np.argsort(factor, kind="stable")
-        starts = np.flatnonzero(np.diff(factor[order], prepend=-1))
+        starts = np.flatnonzero(np.concatenate([[True], factor[order[1:]] != factor[order[:-1]]]))
         joint = np.add.reduceat(mass[:, order], starts, axis=1) / len(factor)
         code, value = joint.sum(axis=1, keepdims=True), joint.sum(axis=2, keepdims=True)
         columns.append((xlogy(joint, joint) - xlogy(joint, code * value)).sum(axis=(1, 2)))

@@ -8,20 +8,35 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unweave.data.columns import as_array
 from unweave.errors import ArgumentError
 
 Codes = npt.NDArray[np.float64]
 Factors = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int64]
+
+# Squares of codes, and products of these, must stay numbers in double precision.
+LARGEST, SMALLEST_RANGE = 1e100, 1e-100
 
 
 class Sample(NamedTuple):
-    """n points: codes (n, D), float64 and finite, and factors (n, K), int64.
+    """n points: codes (n, D), float64 and finite, and factors (n, K), int64 of any size and sign.
 
-    Continuous factors, for metrics that take them, are float64.
+    Continuous factors, for metrics that take them, are float64. ``single``: the codes were given in single precision.
     """
 
     codes: Codes
     factors: Factors
+    single: bool = False
+
+    def rows(self, rows: Rows) -> Sample:
+        """The sample of some of the points."""
+        return self._replace(codes=self.codes[rows], factors=self.factors[rows])
+
+    @property
+    def given(self) -> npt.NDArray[np.floating]:
+        """The codes in the precision that they were given in: the edges of bins are rounded to it, as numpy's are."""
+        return self.codes.astype(np.float32) if self.single else self.codes
 
 
 @dataclass(frozen=True)
@@ -53,14 +68,14 @@ def check_samples(
             "test", told, f"the other points have {shapes[0][0]} codes and {shapes[0][1]} factors"
         )
     values = [
-        np.asarray(factors).reshape(shape)
+        as_array(factors, "factors").reshape(shape)
         for (_, factors), shape in zip(
             (train, test), (first.factors.shape, second.factors.shape), strict=True
         )
     ]
     joint = _checked_factors(np.concatenate(values), "factors", continuous)
     n = len(first.codes)
-    return Sample(first.codes, joint[:n]), Sample(second.codes, joint[n:])
+    return first._replace(factors=joint[:n]), second._replace(factors=joint[n:])
 
 
 def check_sample(
@@ -69,22 +84,14 @@ def check_sample(
     """Codes and factors as a :class:`Sample`, or an error that names what is wrong.
 
     Codes (n, D) or (n,): any finite numbers. Factors (n, K) or (n,): whole numbers, strings or booleans. Whole
-    numbers from 0 to 99,999 are kept as they are; otherwise the distinct values of a column are numbered 0, 1, …
-    in sorted order. With ``continuous``, factors with a value that is not whole are kept as they are, all columns.
+    numbers are kept as they are, for metrics to which factors are numbers; the distinct strings of a column, or
+    whole numbers that int64 cannot hold, are numbered 0, 1, … in sorted order. With ``continuous``, factors with a
+    value that is not whole, or that int64 cannot hold, are kept as float64, all columns.
     """
     prefix = f"{name} " if name else ""
-    codes_array = np.asarray(codes)
-    if codes_array.ndim == 1:
-        codes_array = codes_array[:, None]
-    if codes_array.ndim != 2 or codes_array.dtype.kind not in "fiu" or codes_array.shape[1] == 0:
-        told = f"{codes_array.dtype} array of shape {codes_array.shape}"
-        raise ArgumentError(f"{prefix}codes", told, "needs numbers of shape (n, D)")
-    codes_array = np.ascontiguousarray(codes_array, dtype=np.float64)
-    if not np.isfinite(codes_array).all():
-        row, column = np.argwhere(~np.isfinite(codes_array))[0].tolist()
-        value = float(codes_array[row, column])
-        raise ArgumentError(f"{prefix}codes[{row}, {column}]", value, "needs finite numbers")
-    factors_array = np.asarray(factors)
+    given = as_array(codes, f"{prefix}codes")
+    codes_array = check_codes(given[:, None] if given.ndim == 1 else given, f"{prefix}codes")
+    factors_array = as_array(factors, f"{prefix}factors")
     if factors_array.ndim == 1:
         factors_array = factors_array[:, None]
     if factors_array.ndim != 2 or factors_array.shape[1] == 0:
@@ -93,23 +100,46 @@ def check_sample(
         raise ArgumentError(
             f"{prefix}factors", f"{len(factors_array)} rows", f"there are {len(codes_array)} codes"
         )
-    if len(codes_array) == 0:
-        raise ArgumentError(f"{prefix}codes", "no rows", "needs at least one point")
-    return Sample(codes_array, _checked_factors(factors_array, f"{prefix}factors", continuous))
+    checked = _checked_factors(factors_array, f"{prefix}factors", continuous)
+    return Sample(codes_array, checked, given.dtype == np.float32)
+
+
+def check_codes(codes: npt.ArrayLike, name: str) -> Codes:
+    """Codes (n, D) in double precision: finite, of a size whose squares can be computed with; or an error.
+
+    Numbers are at most 1e100 in size, and a latent that varies does so by at least 1e-100.
+    """
+    given = as_array(codes, name)
+    if given.ndim != 2 or given.dtype.kind not in "fiu" or given.shape[1] == 0:
+        raise ArgumentError(
+            name, f"{given.dtype} array of shape {given.shape}", "needs numbers of shape (n, D)"
+        )
+    if len(given) == 0:
+        raise ArgumentError(name, "no rows", "needs at least one point")
+    array = np.ascontiguousarray(given, dtype=np.float64)
+    if not np.isfinite(array).all():
+        row, column = np.argwhere(~np.isfinite(array))[0].tolist()
+        raise ArgumentError(f"{name}[{row}, {column}]", float(array[row, column]), "needs finite numbers")
+    if np.abs(array).max() > LARGEST:
+        row, column = np.argwhere(np.abs(array) > LARGEST)[0].tolist()
+        told = "needs numbers of at most 1e100 in size: scale the codes"
+        raise ArgumentError(f"{name}[{row}, {column}]", float(array[row, column]), told)
+    ranges = np.ptp(array, axis=0)
+    if ((ranges > 0) & (ranges < SMALLEST_RANGE)).any():
+        column = int(np.argmax((ranges > 0) & (ranges < SMALLEST_RANGE)))
+        told = "a latent that varies needs a range of at least 1e-100: scale the codes"
+        raise ArgumentError(f"{name}[:, {column}]", f"range {ranges[column]:.3g}", told)
+    return array
 
 
 def _checked_factors(factors: npt.NDArray[Any], name: str, continuous: bool) -> Any:
-    if continuous and factors.dtype.kind == "f" and (factors != np.floor(factors)).any():
-        _check_finite(factors, name)
-        return np.ascontiguousarray(factors, dtype=np.float64)
-    return _as_indices(factors, name)
-
-
-def _as_indices(factors: npt.NDArray[Any], name: str) -> Factors:
     if factors.dtype.kind == "f":
         _check_finite(factors, name)
-        if (factors != np.floor(factors)).any():
-            row, column = np.argwhere(factors != np.floor(factors))[0].tolist()
+        whole = factors == np.floor(factors)
+        if continuous and not (whole.all() and _fits_integers(factors)):
+            return np.ascontiguousarray(factors, dtype=np.float64)
+        if not whole.all():
+            row, column = np.argwhere(~whole)[0].tolist()
             told = float(factors[row, column])
             raise ArgumentError(
                 f"{name}[{row}, {column}]", told, "needs whole numbers: bin a continuous factor first"
@@ -118,7 +148,7 @@ def _as_indices(factors: npt.NDArray[Any], name: str) -> Factors:
         raise ArgumentError(
             name, f"array of dtype {factors.dtype}", "needs whole numbers, strings or booleans"
         )
-    if factors.dtype.kind in "iufb" and _is_small(factors):
+    if factors.dtype.kind in "ib" or (factors.dtype.kind in "uf" and _fits_integers(factors)):
         return np.ascontiguousarray(factors, dtype=np.int64)
     columns = [np.unique(column, return_inverse=True)[1] for column in factors.T]
     return np.stack(columns, axis=1).astype(np.int64)
@@ -130,6 +160,5 @@ def _check_finite(factors: npt.NDArray[Any], name: str) -> None:
         raise ArgumentError(f"{name}[{row}, {column}]", float(factors[row, column]), "needs finite values")
 
 
-def _is_small(factors: npt.NDArray[Any]) -> bool:
-    """Whether values can be used as indices as they are: not negative, not far apart."""
-    return bool(factors.min() >= 0 and factors.max() < 100_000)
+def _fits_integers(factors: npt.NDArray[Any]) -> bool:
+    return bool(factors.max() < 2**63 and factors.min() >= -(2**63))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +27,7 @@ from unweave.networks import accelerate
 from unweave.progress import progress
 from unweave.training import Run
 
-Codes = npt.NDArray[np.float32]
+Codes = npt.NDArray[np.floating]
 Encoder = Callable[[npt.NDArray[Any]], npt.ArrayLike]
 Representation = Run | VAE | Encoder
 
@@ -42,9 +43,12 @@ class RepresentationTable:
     """Codes by row of a data set. Rows that were asked for before are looked up, the others encoded.
 
     ``representation`` is a run, a method, or any function from images (as the data set gives them) to codes
-    (n, D). Of a VAE the mean and the log-variance of q(z|x) are kept. The table of a run lies on disk, next
-    to its weights; it belongs to these weights and is not used with others. The images of a stochastic
-    data set are drawn anew at every access, so their codes are not kept.
+    (n, D). Of a VAE the mean and the log-variance of q(z|x) are kept, in single precision; the codes of a function
+    have the precision that it gives them. The table of a run lies on disk, next to its weights; it belongs to these
+    weights and is not used with others. Where it cannot be written, codes are kept in memory. The images of a
+    stochastic data set are drawn anew at every access, so their codes are not kept.
+
+    ``method`` is a copy of the VAE, made now and for encoding: what happens to the original later has no effect here.
 
     ``labels``: how a method whose encoder takes labels u comes by them: "given" (those of each image, as the method
     gets them in training, and as in the papers; the codes then know what they are scored against), "predicted" by
@@ -56,7 +60,8 @@ class RepresentationTable:
     ) -> None:
         self.data = data
         self.encoded = 0
-        self.method = method_of(representation)
+        live = method_of(representation)
+        self.method = None if live is None else _frozen(live)
         self.labels = label_mode(self.method, labels)
         if self.method is not None:
             self.method.check_images(data)
@@ -69,7 +74,6 @@ class RepresentationTable:
             else _checked_encoder(representation)
         )
         self.parts = 2 if self.method is not None else 1  # mean and log-variance, or codes alone
-        self.size = self._probe()
         self._table = self._make_table(representation.path if isinstance(representation, Run) else None)
 
     def codes(self, rows: npt.ArrayLike, rng: Rng | None = None) -> Codes:
@@ -85,16 +89,16 @@ class RepresentationTable:
 
     def flush(self) -> None:
         """Keep what was encoded so far for later evaluations, where the table is on disk."""
-        if isinstance(self._table, LazyArray):
+        if self._table is not None:
             self._table.flush()
 
     def _encode_which(self, which: npt.NDArray[Any], rng: Rng | None = None) -> Codes:
-        out = np.empty((len(which), self.parts, self.size), np.float32)
+        out = []
         for start in range(0, len(which), self.batch_size):
             part = which[start : start + self.batch_size]
-            out[start : start + len(part)] = self._encode(*self._batch(part, rng))[: len(part)]
+            out.append(self._encode(*self._batch(part, rng))[: len(part)])
         self.encoded += len(which)
-        return out
+        return np.concatenate(out)
 
     def _batch(self, which: npt.NDArray[Any], rng: Rng | None) -> tuple[npt.NDArray[Any], Codes | None]:
         """Images, filled up to a whole batch for a method, and their labels where they are given."""
@@ -105,39 +109,26 @@ class RepresentationTable:
             u = None if u is None else np.resize(u, (self.batch_size, u.shape[1]))
         return images, u
 
-    def _probe(self) -> int:
-        rng = np.random.default_rng(0)
-        which = self.data.sample_rows(2, rng) if self.data.finite else self.data.sample_factors(2, rng)
-        return int(self._encode(*self._batch(np.asarray(which), rng)).shape[2])
-
-    def _make_table(self, folder: Path | None) -> LazyArray | _MemoryTable | None:
+    def _make_table(self, folder: Path | None) -> LazyArray | None:
         if self.data.stochastic or not self.data.finite:
             return None
-        shape = (len(self.data), self.parts, self.size)
         draw = _Shown(self._encode_which, self.data.name, 64 * self.batch_size)
-        if folder is None or self.method is None:
-            return _MemoryTable(shape, draw)
-        mode = f"-{self.labels}" if self.labels else ""
-        # The content of a registered data set is fixed: a few images tell that it is the one.
-        seen = looks(self.data, _FEW if self.data.name in registry.names() else None)
-        place = folder / "codes" / f"{self.data.name}-{seen}-{_fingerprint(self.method)}{mode}"
-        return LazyArray(place, shape, draw, version=1, dtype=np.float32, block=1024 * self.batch_size)
-
-
-class _MemoryTable:
-    """As a LazyArray, without a file."""
-
-    def __init__(self, shape: tuple[int, ...], encode: Callable[[Rows], Codes]) -> None:
-        self._codes = np.zeros(shape, np.float32)  # pages that are never written take no memory
-        self._done = np.zeros(shape[0], bool)
-        self._encode = encode
-
-    def take(self, rows: Rows, axis: int = 0) -> Codes:
-        missing = np.unique(rows[~self._done[rows]])
-        if len(missing):
-            self._codes[missing] = self._encode(missing)
-            self._done[missing] = True
-        return self._codes.take(rows, axis=axis)
+        options: Any = {"version": 1, "block": 1024 * self.batch_size, "in_memory": True, "what": "codes"}
+        if self.method is None:
+            # Two images tell how many codes there are. They are counted, and kept.
+            rows = np.unique(self.data.sample_rows(2, np.random.default_rng(0)))
+            first = self._encode_which(rows)
+            table = LazyArray(None, (len(self.data), *first.shape[1:]), draw, dtype=first.dtype, **options)
+            table.keep(rows, first)
+            return table
+        place = None
+        if folder is not None:
+            mode = f"-{self.labels}" if self.labels else ""
+            # The content of a registered data set is fixed: a few images tell that it is the one.
+            seen = looks(self.data, _FEW if self.data.name in registry.names() else None)
+            place = folder / "codes" / f"{self.data.name}-{seen}-{_fingerprint(self.method)}{mode}"
+        shape = (len(self.data), self.parts, self.method.spec.latent_size)
+        return LazyArray(place, shape, draw, dtype=np.float32, **options)
 
 
 class _Shown:
@@ -182,19 +173,26 @@ def _given_labels(method: VAE, data: Dataset) -> Labels | None:
     return method.labels_for(data)
 
 
+def _frozen(method: VAE) -> VAE:
+    """A copy of a method for inference: its encoder channels last, in its fast form on a CPU."""
+    frozen = copy.deepcopy(method).eval().requires_grad_(False)
+    if next(frozen.parameters()).device.type == "cpu":
+        accelerate(frozen.encoder)
+    frozen.encoder.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return frozen
+
+
 def _plain_encoder(method: VAE, mode: LabelMode | None) -> Callable[[npt.NDArray[Any], Codes | None], Codes]:
-    """Images and labels -> (n, 2, D): the encoder frozen, channels last, in inference mode."""
-    encoder = method.encoder.eval()
-    device = next(encoder.parameters()).device
-    if device.type == "cpu":
-        accelerate(encoder)
-    encoder.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    """Images and labels -> (n, 2, D), in inference mode."""
+    device = next(method.parameters()).device
 
     def encode(images: npt.NDArray[Any], u: Codes | None) -> Codes:
         with torch.inference_mode():
             batch = to_tensor(images).to(device)
             given = None if u is None else torch.from_numpy(u).to(device)
-            mean, log_variance = encoder(batch) if mode is None else method.posterior(batch, mode, given)
+            mean, log_variance = (
+                method.encoder(batch) if mode is None else method.posterior(batch, mode, given)
+            )
             return torch.stack([mean, log_variance], dim=1).float().cpu().numpy()
 
     return encode
@@ -206,11 +204,11 @@ def _checked_encoder(function: Any) -> Callable[[npt.NDArray[Any], Codes | None]
         raise ArgumentError("representation", function, told)
 
     def encode(images: npt.NDArray[Any], u: Codes | None) -> Codes:
-        codes = np.asarray(function(images), dtype=np.float32)
-        if codes.ndim != 2 or len(codes) != len(images):
-            told = f"gave an array of shape {codes.shape} for {len(images)} images; needs (n, D)"
+        codes = np.asarray(function(images))
+        if codes.ndim != 2 or len(codes) != len(images) or codes.dtype.kind not in "fiub":
+            told = f"gave {codes.dtype} of shape {codes.shape} for {len(images)} images; needs numbers (n, D)"
             raise ArgumentError("representation", getattr(function, "__name__", "function"), told)
-        return codes[:, None]
+        return (codes if codes.dtype.kind == "f" else codes.astype(np.float64))[:, None]
 
     return encode
 

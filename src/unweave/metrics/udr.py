@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.linear_model import Lasso
 
+from unweave.data.columns import as_array
 from unweave.errors import ArgumentError, unknown_name
+from unweave.metrics.linear_algebra import standardised
 from unweave.metrics.mcc import correlation_matrix
-from unweave.metrics.score import Score
+from unweave.metrics.score import Score, check_codes
 
 Array = npt.NDArray[np.float64]
 METHODS = ("lasso", "spearman")
@@ -37,15 +39,15 @@ def udr(
     to 0 and left out. Without it all latents count.
 
     ``details``: ``per_model`` (M,); ``pairwise`` (M, M); ``correlations`` (M, M, D, D), for ``spearman`` nan
-    where a latent is constant or left out. In the score such entries count as 0 (a deviation: in
-    disentanglement_lib one constant latent that is not left out makes every score of its model 0). A model
-    of which no latent is left agrees with nobody: 0.
+    where a latent is constant or left out. As in disentanglement_lib, one constant latent that is not left out
+    halves the scores of its model for ``spearman``: see :func:`relative_strength`. A model of which no latent is
+    left agrees with nobody: 0.
     """
     if method not in METHODS:
         raise unknown_name("method", method, METHODS)
     codes = _checked(codes_list)
     kept = _kept(kl_list, kl_threshold, codes)
-    codes = [np.where(keep, _standardised(own), 0.0) for own, keep in zip(codes, kept, strict=True)]
+    codes = [np.where(keep, standardised(own), 0.0) for own, keep in zip(codes, kept, strict=True)]
     models, size = len(codes), codes[0].shape[1]
     correlations = np.zeros((models, models, size, size))
     pairwise = np.zeros((models, models))
@@ -54,7 +56,7 @@ def udr(
             if i != j:
                 matrix = _agreement(codes[i], codes[j], method, lasso_alpha)
                 correlations[i, j] = matrix
-                pairwise[i, j] = relative_strength(np.nan_to_num(matrix[kept[i]][:, kept[j]]))
+                pairwise[i, j] = relative_strength(matrix[kept[i]][:, kept[j]])
     per_model = np.array([np.median(np.delete(pairwise[:, i], i)) for i in range(models)])
     details = {"per_model": per_model, "pairwise": pairwise, "correlations": correlations}
     params = {"method": method, "kl_threshold": kl_threshold, "lasso_alpha": lasso_alpha}
@@ -62,7 +64,11 @@ def udr(
 
 
 def relative_strength(correlations: Array) -> float:
-    """Mean over rows of max^2 / sum, averaged with the same over columns; 0 for rows or columns of zeros."""
+    """Mean over rows of max^2 / sum, averaged with the same over columns; 0 for rows or columns of zeros.
+
+    Rows and columns with a nan count as 0. So a constant latent, which is a row of nan, costs its own term over rows
+    but all terms over columns: one of the two halves is 0.
+    """
     if correlations.size == 0:
         return 0.0
     means = []
@@ -74,7 +80,18 @@ def relative_strength(correlations: Array) -> float:
 
 def _agreement(first: Array, second: Array, method: str, lasso_alpha: float) -> Array:
     if method == "lasso":
-        model = Lasso(alpha=lasso_alpha, max_iter=1000, tol=1e-4, selection="cyclic", precompute=False)
+        model = Lasso(
+            alpha=lasso_alpha,
+            fit_intercept=True,
+            precompute=False,
+            copy_X=True,
+            max_iter=1000,
+            tol=1e-4,
+            warm_start=False,
+            positive=False,
+            random_state=None,
+            selection="cyclic",
+        )
         coefficients: Array = np.abs(np.atleast_2d(model.fit(first, second).coef_)).T
         return coefficients
     matrix = np.abs(correlation_matrix(first, second, "spearman"))
@@ -83,23 +100,17 @@ def _agreement(first: Array, second: Array, method: str, lasso_alpha: float) -> 
     return matrix
 
 
-def _standardised(codes: Array) -> Array:
-    varies = np.ptp(codes, axis=0) > 0
-    deviation = np.where(varies, codes.std(axis=0), 1.0)
-    return np.where(varies, (codes - codes.mean(axis=0)) / deviation, 0.0)
-
-
 def _checked(codes_list: Sequence[npt.NDArray[Any]]) -> list[Array]:
+    if not hasattr(codes_list, "__len__"):
+        raise ArgumentError("codes_list", type(codes_list).__name__, "needs a list of arrays, one per model")
     if len(codes_list) < 2:
         raise ArgumentError("codes_list", f"{len(codes_list)} model(s)", "needs at least 2 models")
-    codes = [np.asarray(own, dtype=np.float64) for own in codes_list]
+    codes = [check_codes(own, f"codes_list[{i}]") for i, own in enumerate(codes_list)]
     shape = codes[0].shape
     for i, own in enumerate(codes):
-        if own.ndim != 2 or own.shape != shape or len(own) < 2 or own.shape[1] == 0:
+        if own.shape != shape or len(own) < 2:
             told = f"array of shape {own.shape}"
             raise ArgumentError(f"codes_list[{i}]", told, "needs (n, D) with n >= 2, the same for all models")
-        if not np.isfinite(own).all():
-            raise ArgumentError(f"codes_list[{i}]", "values that are not finite", "needs finite numbers")
     return codes
 
 
@@ -109,13 +120,15 @@ def _kept(
     size = codes[0].shape[1]
     if kl_list is None:
         return [np.ones(size, dtype=bool) for _ in codes]
-    if len(kl_list) != len(codes):
-        raise ArgumentError("kl_list", f"{len(kl_list)} model(s)", f"needs {len(codes)}, as codes_list")
+    if not hasattr(kl_list, "__len__") or len(kl_list) != len(codes):
+        told = f"{len(kl_list)} model(s)" if hasattr(kl_list, "__len__") else type(kl_list).__name__
+        raise ArgumentError("kl_list", told, f"needs {len(codes)}, as codes_list")
     kept = []
     for i, kl in enumerate(kl_list):
-        values = np.asarray(kl, dtype=np.float64)
-        if values.shape != (size,) or not np.isfinite(values).all():
-            told = f"array of shape {values.shape}"
+        values = as_array(kl, f"kl_list[{i}]")
+        numbers = values.dtype.kind in "fiu" and values.shape == (size,)
+        if not numbers or not np.isfinite(values).all():
+            told = f"{values.dtype} array of shape {values.shape}"
             raise ArgumentError(f"kl_list[{i}]", told, f"needs {size} finite numbers, one per latent")
         kept.append(values > threshold)
     return kept
