@@ -110,7 +110,7 @@ def best_traversals(results: Results, metric: str = "sap", columns: int = 9) -> 
     ):
         told = f"{data_name(name)}, {setting}"
         try:
-            model, images = load_model(results.runs / run)
+            model, images = load_model(results.runs / run, name)
         except UnweaveError as error:  # no weights or no data files
             problems.append(f"{told}: {error}")
             continue

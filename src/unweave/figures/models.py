@@ -11,8 +11,8 @@ from unweave.study.work import load_data
 from unweave.training import load_run
 
 
-def load_model(folder: Path) -> tuple[VAE, Dataset]:
-    """The method of a run's directory, and its data: a data set by name, or the folder of images that its job names.
+def load_model(folder: Path, name: str) -> tuple[VAE, Dataset]:
+    """The method of a run's directory, and its data, which the study calls ``name``: a data set, or a folder of images.
 
     A run that no study made has no job: its data set has to have a known name.
     """
@@ -21,4 +21,4 @@ def load_model(folder: Path) -> tuple[VAE, Dataset]:
     if not told.exists():
         return run.method, load(run.spec.data["name"])
     job = json.loads(told.read_text())
-    return run.method, load_data(job["data"], job.get("training", {}).get("image_size"))
+    return run.method, load_data(name, job.get("training", {}).get("image_size"))

@@ -33,7 +33,7 @@ def _reconstructions(results: Results) -> Figure:
         run = runs.iloc[int(rng.integers(len(runs)))]
         strength = "" if np.isnan(run["strength"]) else f", {run['strength_name']} = {run['strength']:g}"
         try:
-            tiles = _pairs(results.runs / str(run["run"]))
+            tiles = _pairs(results.runs / str(run["run"]), str(data))
         except (DataError, ArgumentError) as error:  # no weights, no data files, or data that has no name
             problems.append(str(error))
             continue
@@ -45,9 +45,9 @@ def _reconstructions(results: Results) -> Figure:
     return plate([Block("", "", rows)], note=f"Not shown: {'; '.join(problems)}" if problems else "")
 
 
-def _pairs(folder: Path) -> list[Image.Image]:
+def _pairs(folder: Path, name: str) -> list[Image.Image]:
     """Image, reconstruction, image, reconstruction, …"""
-    method, data = load_model(folder)
+    method, data = load_model(folder, name)
     rng = np.random.default_rng(_SEED)
     which = data.sample_rows(_PAIRS, rng) if data.finite else data.sample_factors(_PAIRS, rng)
     images = data.images(which, rng)
