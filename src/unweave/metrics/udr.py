@@ -42,9 +42,10 @@ def udr(
     to 0 and left out. Without it all latents count.
 
     ``details``: ``per_model`` (M,); ``pairwise`` (M, M); ``correlations`` (M, M, D, D), for ``spearman`` nan
-    where a latent is constant or left out; ``converged`` (M, M) of the lasso, in 1,000 rounds. As in disentanglement_lib, one constant latent that is not left out
-    halves the scores of its model for ``spearman``: see :func:`relative_strength`. A model of which no latent is
-    left agrees with nobody: 0.
+    where a latent is constant or left out; ``converged`` (M, M), of the lasso in 1,000 rounds.
+
+    As in disentanglement_lib, one constant latent that is not left out halves the scores of its model for
+    ``spearman``: see :func:`relative_strength`. A model of which no latent is left agrees with nobody: 0.
     """
     if method not in METHODS:
         raise unknown_name("method", method, METHODS)
