@@ -171,15 +171,16 @@ def _read(path: Path) -> dict[str, Any]:
     import numpy as np
 
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            if not isinstance(arrays, np.lib.npyio.NpzFile):
+        with path.open("rb") as file:
+            arrays = np.load(file, allow_pickle=False)
+            if isinstance(arrays, np.ndarray):
                 raise DataError(f"{path}: one array; needs an .npz file with 'codes' and 'factors'")
             if "codes" not in arrays:
                 raise DataError(f"{path}: has no array 'codes', only {sorted(arrays)}")
             return {key: arrays[key] for key in ("codes", "factors", "log_variance") if key in arrays}
     except FileNotFoundError as error:
         raise ArgumentError("file", str(path), "there is no such file") from error
-    except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{path}: not an .npz file of plain arrays ({error})") from error
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
 from unweave.data.columns import as_array
@@ -17,6 +19,7 @@ from unweave.metrics.score import Score, check_codes
 
 Array = npt.NDArray[np.float64]
 METHODS = ("lasso", "spearman")
+_ITERATIONS = 1_000
 
 
 def udr(
@@ -39,9 +42,10 @@ def udr(
     to 0 and left out. Without it all latents count.
 
     ``details``: ``per_model`` (M,); ``pairwise`` (M, M); ``correlations`` (M, M, D, D), for ``spearman`` nan
-    where a latent is constant or left out. As in disentanglement_lib, one constant latent that is not left out
-    halves the scores of its model for ``spearman``: see :func:`relative_strength`. A model of which no latent is
-    left agrees with nobody: 0.
+    where a latent is constant or left out; ``converged`` (M, M), of the lasso in 1,000 rounds.
+
+    As in disentanglement_lib, one constant latent that is not left out halves the scores of its model for
+    ``spearman``: see :func:`relative_strength`. A model of which no latent is left agrees with nobody: 0.
     """
     if method not in METHODS:
         raise unknown_name("method", method, METHODS)
@@ -50,15 +54,20 @@ def udr(
     codes = [np.where(keep, standardised(own), 0.0) for own, keep in zip(codes, kept, strict=True)]
     models, size = len(codes), codes[0].shape[1]
     correlations = np.zeros((models, models, size, size))
-    pairwise = np.zeros((models, models))
+    pairwise, converged = np.zeros((models, models)), np.ones((models, models), dtype=bool)
     for i in range(models):
         for j in range(models):
             if i != j:
-                matrix = _agreement(codes[i], codes[j], method, lasso_alpha)
+                matrix, converged[i, j] = _agreement(codes[i], codes[j], method, lasso_alpha)
                 correlations[i, j] = matrix
                 pairwise[i, j] = relative_strength(matrix[kept[i]][:, kept[j]])
     per_model = np.array([np.median(np.delete(pairwise[:, i], i)) for i in range(models)])
-    details = {"per_model": per_model, "pairwise": pairwise, "correlations": correlations}
+    details = {
+        "per_model": per_model,
+        "pairwise": pairwise,
+        "correlations": correlations,
+        "converged": converged,
+    }
     params = {"method": method, "kl_threshold": kl_threshold, "lasso_alpha": lasso_alpha}
     return Score(float(per_model.mean()), details, params)
 
@@ -78,26 +87,30 @@ def relative_strength(correlations: Array) -> float:
     return float(np.mean(means))
 
 
-def _agreement(first: Array, second: Array, method: str, lasso_alpha: float) -> Array:
+def _agreement(first: Array, second: Array, method: str, lasso_alpha: float) -> tuple[Array, bool]:
+    """The matrix R from the first to the second model, and whether the solver converged."""
     if method == "lasso":
         model = Lasso(
             alpha=lasso_alpha,
             fit_intercept=True,
             precompute=False,
             copy_X=True,
-            max_iter=1000,
+            max_iter=_ITERATIONS,
             tol=1e-4,
             warm_start=False,
             positive=False,
             random_state=None,
             selection="cyclic",
         )
-        coefficients: Array = np.abs(np.atleast_2d(model.fit(first, second).coef_)).T
-        return coefficients
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(first, second)
+        coefficients: Array = np.abs(np.atleast_2d(model.coef_)).T
+        return coefficients, bool(np.max(model.n_iter_) < _ITERATIONS)
     matrix = np.abs(correlation_matrix(first, second, "spearman"))
     matrix[np.ptp(first, axis=0) == 0, :] = np.nan
     matrix[:, np.ptp(second, axis=0) == 0] = np.nan
-    return matrix
+    return matrix, True
 
 
 def _checked(codes_list: Sequence[npt.NDArray[Any]]) -> list[Array]:
