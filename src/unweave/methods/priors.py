@@ -18,6 +18,7 @@ from unweave.networks import MLP, GaussianHeads
 from unweave.objectives import kl_to_standard_normal, reparameterise, standard_noise
 
 HIDDEN = (1000, 1000, 1000)  # Mita et al., table 3
+LEAST_VARIANCE = 0.0025  # of p(u|z): a standard deviation of 5 % of a label's range
 
 
 class ConditionalPrior(nn.Module):
@@ -67,9 +68,11 @@ class LabelVAE(nn.Module):
     with diagonal covariance for labels on a scale, categorical for one-hot ones.
 
     ``label_variance``: of that Gaussian, which the paper does not state. None: each label's own rounding error,
-    1 / (12 size^2) and at least 1e-6, so that z has to tell the label's values apart ("sufficient"). The authors' code
-    takes the sum of squared errors, which is 0.5. As labels in [0, 1] vary by 1/12 or less, q(z|u) then gains nothing
-    from u, and falls back to N(0, I).
+    1 / (12 size^2), so that z has to tell the label's values apart ("sufficient"), but at least 0.0025, 5 % of the range:
+    the less it is, the narrower q(z|u), which the main encoder has to meet as a prior. At the rounding error of 40
+    values the KL is thousands of nats, and stands in the way of everything else. The authors' code takes the sum of
+    squared errors, which is 0.5. As labels in [0, 1] vary by 1/12 or less, q(z|u) then gains nothing from u, and falls
+    back to N(0, I).
     """
 
     encoder: nn.Module
@@ -89,7 +92,9 @@ class LabelVAE(nn.Module):
         self.encoder = _LabelEncoder(width, spec.latent_size)
         self.decoder = MLP(spec.latent_size, HIDDEN, width, activation="leaky_relu")
         variance = (
-            self.layout.rounding() if self.label_variance is None else torch.tensor(self.label_variance)
+            self.layout.rounding().clamp(min=LEAST_VARIANCE)
+            if self.label_variance is None
+            else torch.tensor(self.label_variance)
         )
         self.register_buffer("log_variance", variance.log().expand(width).clone(), persistent=False)
 
