@@ -57,12 +57,13 @@ def test_continuous_factors_count_as_the_numbers_they_are(method, other):
     assert "interval" in score_by_name("mcc", codes, sources, bootstrap=3).details
 
 
-def test_whole_factors_score_as_before():
+def test_whole_factors_are_numbers_of_any_size():
     codes = GENERATOR.normal(size=(200, 3)) + FACTORS
     far_apart = np.array([-5.0, 10, 1e7, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14])[FACTORS]
-    expected = mcc(check_sample(codes, FACTORS)).value
-    for factors in (FACTORS, FACTORS.astype(float), far_apart):  # distinct whole numbers are numbered
-        assert score_by_name("mcc", codes, factors).value == expected
+    assert score_by_name("mcc", codes, FACTORS.astype(float)).value == mcc(check_sample(codes, FACTORS)).value
+    for factors in (FACTORS, far_apart, -far_apart.astype(int), 1e10 * far_apart):
+        expected = np.abs(np.corrcoef(codes.T, factors.T)[:3, 3:])
+        np.testing.assert_allclose(score_by_name("mcc", codes, factors).details["matrix"], expected)
 
 
 def test_continuous_factors_must_be_finite_and_other_metrics_refuse_them():
