@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 
 from unweave.cli import output
 from unweave.cli.settings import parse_settings
-from unweave.errors import ArgumentError, unknown_name
+from unweave.cli.study_machines import Machines
 
 app = typer.Typer(
     help="Plan, run, watch and report studies: grids of runs.",
@@ -126,7 +125,7 @@ def run(
     Ctrl-C or a crash loses nothing: the same command goes on. A second command on the same folder, on this
     machine or another that shares it, joins in: it takes runs that nobody works on.
     """
-    machines = _Machines(executor, processes, threads, device, address, storage)
+    machines = Machines(executor, processes, threads, device, address, storage)
     _run(*_load(study, settings), root, machines, report)
 
 
@@ -143,7 +142,7 @@ def resume(
     report: Report = True,
 ) -> None:
     """Go on with a study as it was started, overridden fields included, and try failed runs again."""
-    machines = _Machines(executor, processes, threads, device, address, storage)
+    machines = Machines(executor, processes, threads, device, address, storage)
     _run(*_load(str(root / _name(study) / "study.yaml"), None), root, machines, report, retry=True)
 
 
@@ -228,49 +227,8 @@ def _name(study: str) -> str:
     return _load(study, None)[0].name if path.suffix in (".yaml", ".yml") else study
 
 
-@dataclass(frozen=True)
-class _Machines:
-    """Who does the runs, as the options say."""
-
-    executor: str
-    processes: int | None
-    threads: int | None
-    device: str
-    address: str | None
-    storage: str | None
-
-    def check(self) -> None:
-        """Refuse options that do not belong together."""
-        if self.executor not in ("local", "ray"):
-            raise unknown_name("--executor", self.executor, ("local", "ray"))
-        for_ray: dict[str, Any] = {"--address": self.address, "--storage": self.storage}
-        unused = for_ray if self.executor == "local" else {"--processes": self.processes}
-        for name, value in unused.items():
-            if value is not None:
-                raise ArgumentError(name, value, f"is not for the executor {self.executor!r}")
-        if self.executor == "local":
-            from unweave.study.executors import Local
-
-            Local(device=self.device)  # checks it
-
-    def start(self, root: Path) -> Any:
-        """The executor."""
-        if self.executor == "ray":
-            from unweave.study.ray_executor import RayCluster
-
-            return RayCluster(self.address, self.threads or 1, self.device, self.storage)
-        from unweave.study.executors import Local
-        from unweave.study.packing import best_packing, cores
-
-        if self.processes is None and self.threads is None:
-            processes, threads, _ = best_packing(root)
-            return Local(processes, threads, self.device)
-        processes = self.processes or max(1, cores() // (self.threads or 1))
-        return Local(processes, self.threads or max(1, cores() // processes), self.device)
-
-
 def _run(
-    checked: Any, source: Any, root: Path, machines: _Machines, report: bool, retry: bool = False
+    checked: Any, source: Any, root: Path, machines: Machines, report: bool, retry: bool = False
 ) -> None:
     from unweave.figures.papers import find_paper
     from unweave.study.running import check_finished, prepare
