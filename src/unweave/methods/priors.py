@@ -68,11 +68,11 @@ class LabelVAE(nn.Module):
     with diagonal covariance for labels on a scale, categorical for one-hot ones.
 
     ``label_variance``: of that Gaussian, which the paper does not state. None: each label's own rounding error,
-    1 / (12 size^2), so that z has to tell the label's values apart ("sufficient"), but at least 0.0025, 5 % of the range:
-    the less it is, the narrower q(z|u), which the main encoder has to meet as a prior. At the rounding error of 40
-    values the KL is thousands of nats, and stands in the way of everything else. The authors' code takes the sum of
-    squared errors, which is 0.5. As labels in [0, 1] vary by 1/12 or less, q(z|u) then gains nothing from u, and falls
-    back to N(0, I).
+    1 / (12 size^2), so that z has to tell the label's values apart ("sufficient"), but at least 0.0025, 5 % of the
+    range: the less it is, the narrower q(z|u), which the main encoder has to meet as a prior. At the rounding error of
+    40 values the KL is thousands of nats, and stands in the way of everything else. The authors' code takes the sum
+    of squared errors, which is 0.5. As labels in [0, 1] vary by 1/12 or less, q(z|u) then gains nothing from u, and
+    falls back to N(0, I).
     """
 
     encoder: nn.Module
