@@ -6,8 +6,9 @@ is the direction, in the mean over data sets and, for each, over training seeds.
 
 The setting was chosen among several. With variances alone to tell segments apart, or an encoder that sees u, runs of
 iVAE this short were hardly better than VAE. What did not hold over data sets is not tested: that five segments are
-better than two, and that IDVAE, given where each segment's means lie, is better than VAE. With segments for labels
-IDVAE's second VAE falls back to N(0, I): a decoder of categories that ignores z is as good a model of them as any.
+better than two, and that IDVAE, given where each segment's means lie, is better than VAE by MCC. With segments for
+labels IDVAE's second VAE falls back to N(0, I): a decoder of categories
+that ignores z is as good a model of them as any.
 """
 
 import json
