@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from unweave.metrics.boosting_split import best_split
+from unweave.metrics.boosting_split import SLACK, best_split
+from unweave.metrics.boosting_ties import are_equal, sums_are_known, total_is_known
 from unweave.metrics.compiled import compiled
 
 Array = npt.NDArray[np.float64]
@@ -76,11 +77,12 @@ def _grow(
     latents, n = values.shape
     state = np.array([seed])
     expected, weight = np.empty(n), np.empty(n)
-    keys = np.empty(n, np.float32)
+    keys, ties = np.empty(n, np.float32), np.empty(n, np.int64)
     features = np.arange(latents)  # their random order carries over from node to node
     constants = np.empty(latents, np.int64)
     start, end, known = np.zeros(15, np.int64), np.zeros(15, np.int64), np.zeros(15, np.int64)
-    impurity = np.zeros(15)
+    drawn = np.zeros(15, np.int64)  # the feature by which each node's samples were sorted last
+    impurity, noise = np.zeros(15), np.zeros(15)
     stack = np.zeros(15, np.int64)
     height = 1
     end[0] = n
@@ -105,12 +107,17 @@ def _grow(
                 for p in range(count - 1):
                     expected[p] = (p + 1) * (summed / count)
                     weight[p] = 1.0 / (p + 1) + 1.0 / (count - 1 - p)
-                best, middle, varying, is_clear = best_split(
+                best, middle, varying, drawn[node], is_clear = best_split(
                     values, longest_tie, is_tied, careful, rows, a, b, y, summed, expected, weight, state,
-                    features, constants, known[node], samples, keys,
+                    features, constants, known[node], samples, keys, ties,
                 )  # fmt: skip
                 if not (careful or is_clear):
-                    return False
+                    parents = order if depth < 2 else lower[depth - 2]
+                    if not _is_known(
+                        values, parents, rows, features[varying:], start, end, y, samples, feature, threshold,
+                        drawn, node, impurity[node] < noise[node],
+                    ):  # fmt: skip
+                        return False
         if best >= 0:
             before, after = rows[best, middle - 1], rows[best, middle]
             cut = values[best, before] / 2.0 + values[best, after] / 2.0
@@ -132,9 +139,43 @@ def _grow(
         start[one], end[one], start[other], end[other] = a, middle, middle, b
         known[one] = known[other] = varying
         impurity[one], impurity[other] = below_left, below_right
+        noise[one], noise[other] = SLACK * squares / n_left, SLACK * squares / n_right
         stack[height], stack[height + 1] = other, one
         height += 2
     return True
+
+
+@compiled
+def _is_known(
+    values: Values,
+    parents: Order,
+    rows: Order,
+    features: Labels,
+    start: Labels,
+    end: Labels,
+    y: Array,
+    samples: Order,
+    feature: Nodes,
+    threshold: Array,
+    drawn: Labels,
+    node: int,
+    is_pure: bool,
+) -> bool:
+    """Whether the split of a node is the same in every order of equal values, here and in the nodes above.
+
+    If it ``is_pure`` but for rounding, the order may even decide whether it is split at all. But the sums of equal
+    numbers are always the same, and the impurity of a left child that is not the larger one is made of its own only.
+    """
+    a, b, above = start[node], end[node], (node - 1) // 2
+    if is_pure:
+        is_own = node % 2 == 1 and b - a <= end[above] - b
+        return is_own and are_equal(y, rows[features[0], a:b])
+    if not sums_are_known(values, rows, features, a, b, y):
+        return False
+    row, split = parents[drawn[above], start[above] : end[above]], values[feature[above]]
+    return node == 0 or total_is_known(
+        values[drawn[above]], row, split, threshold[above], node % 2 == 1, y
+    )
 
 
 @compiled
