@@ -41,21 +41,12 @@ def have_ties(values: Values, order: Order, point: Labels) -> Flags:
 
 @compiled
 def sums_are_known(values: Values, rows: Order, features: Labels, a: int, b: int, y: Array) -> bool:
-    """Whether samples a .. b with equal values of one of ``features`` have equal ``y``, so that all orders sum alike."""
+    """Whether samples a .. b with equal values of one of ``features`` have equal ``y``: then all orders sum alike."""
     for f in features:
         for p in range(a + 1, b):
             i, j = rows[f, p - 1], rows[f, p]
             if values[f, i] == values[f, j] and y[i] != y[j]:
                 return False
-    return True
-
-
-@compiled
-def are_equal(y: Array, samples: Order) -> bool:
-    """Whether all ``samples`` have the same ``y``."""
-    for i in samples:
-        if y[i] != y[samples[0]]:
-            return False
     return True
 
 
@@ -78,7 +69,7 @@ def total_is_known(x: Values, row: Order, split: Values, cut: float, is_left: bo
 
 @compiled
 def count_ties(x: Values, row: Order, a: int, b: int, ties: Labels) -> int:
-    """Set ``ties`` to how many of the sorted samples from a up to each one have the value before them; how many in all."""
+    """Set ``ties`` to how many of the sorted samples from a up to each have the value before them. How many in all."""
     ties[a] = 0
     for p in range(a + 1, b):
         ties[p] = ties[p - 1] + (x[row[p]] == x[row[p - 1]])

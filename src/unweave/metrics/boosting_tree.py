@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unweave.metrics.boosting_split import SLACK, best_split
-from unweave.metrics.boosting_ties import are_equal, sums_are_known, total_is_known
+from unweave.metrics.boosting_ties import sums_are_known, total_is_known
 from unweave.metrics.compiled import compiled
 
 Array = npt.NDArray[np.float64]
@@ -19,6 +19,7 @@ Order = npt.NDArray[np.uint32]
 Nodes = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.uint8]
 Labels = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 PURE = np.finfo(np.float64).eps  # a node whose variance is no larger is a leaf
 
@@ -45,21 +46,27 @@ def grow_tree(
     sample, and adds to ``importances``.
 
     The order of equal values decides the last bits of sums, and these decide only between splits that are equally
-    good. So a tree is grown with any such order first, and once more with that of scikit-learn if there were any.
+    good and whether a node is pure. So a tree is grown with any such order first. If that is not enough it is grown
+    once more with scikit-learn's order in the root and its children, which all nodes below inherit, and in the node
+    where it was missed; then, if need be, in all.
     """
     gains = np.zeros(len(values))
     parts = values, longest_tie, order, lower, y, seed, samples, leaf, is_left, feature, threshold, gains
-    if not _grow(is_tied, not is_tied.any(), *parts):
+    careful = np.full(15, not is_tied.any())
+    missed = _grow(is_tied, careful, *parts)
+    while missed >= 0:
+        careful[:] = careful[0]
+        careful[:3] = careful[missed] = True
         gains[:] = 0.0
         feature[:] = -1
-        _grow(is_tied, True, *parts)
+        missed = _grow(is_tied, careful, *parts)
     importances += gains
 
 
 @compiled
 def _grow(
     is_tied: Flags,
-    careful: bool,
+    careful: Bools,
     values: Values,
     longest_tie: Labels,
     order: Order,
@@ -72,8 +79,13 @@ def _grow(
     feature: Nodes,
     threshold: Array,
     importances: Array,
-) -> bool:
-    """Grow the tree node by node, left before right. If not ``careful``, returns False where two splits are equal."""
+) -> int:
+    """Grow the tree node by node, left before right, with scikit-learn's order of equal values where ``careful`` (15,).
+
+    Returns -1, or the first other node with equally good splits between which that order may decide: by the sums over
+    equal values, by the node's total or, if it is pure but for ``noise``, by its impurity. The last two come from the
+    order in the node above.
+    """
     latents, n = values.shape
     state = np.array([seed])
     expected, weight = np.empty(n), np.empty(n)
@@ -90,7 +102,8 @@ def _grow(
         samples[i] = i
     while height > 0:
         height -= 1
-        node = stack[height]
+        node = int(stack[height])
+        above = (node - 1) // 2
         a, b = start[node], end[node]
         count = b - a
         depth = 0 if node == 0 else (1 if node < 3 else (2 if node < 7 else 3))
@@ -108,16 +121,20 @@ def _grow(
                     expected[p] = (p + 1) * (summed / count)
                     weight[p] = 1.0 / (p + 1) + 1.0 / (count - 1 - p)
                 best, middle, varying, drawn[node], is_clear = best_split(
-                    values, longest_tie, is_tied, careful, rows, a, b, y, summed, expected, weight, state,
+                    values, longest_tie, is_tied, careful[node], rows, a, b, y, summed, expected, weight, state,
                     features, constants, known[node], samples, keys, ties,
                 )  # fmt: skip
-                if not (careful or is_clear):
-                    parents = order if depth < 2 else lower[depth - 2]
-                    if not _is_known(
-                        values, parents, rows, features[varying:], start, end, y, samples, feature, threshold,
-                        drawn, node, impurity[node] < noise[node],
-                    ):  # fmt: skip
-                        return False
+                if not (careful[node] or is_clear):
+                    if not sums_are_known(values, rows, features[varying:], a, b, y):
+                        return node
+                    if node > 0 and not careful[above]:
+                        parents = order if depth == 1 else lower[depth - 2]
+                        row = parents[drawn[above], start[above] : end[above]]
+                        split = values[feature[above]], threshold[above], node % 2 == 1
+                        if impurity[node] < noise[node] or not total_is_known(
+                            values[drawn[above]], row, *split, y
+                        ):
+                            return node
         if best >= 0:
             before, after = rows[best, middle - 1], rows[best, middle]
             cut = values[best, before] / 2.0 + values[best, after] / 2.0
@@ -142,40 +159,7 @@ def _grow(
         noise[one], noise[other] = SLACK * squares / n_left, SLACK * squares / n_right
         stack[height], stack[height + 1] = other, one
         height += 2
-    return True
-
-
-@compiled
-def _is_known(
-    values: Values,
-    parents: Order,
-    rows: Order,
-    features: Labels,
-    start: Labels,
-    end: Labels,
-    y: Array,
-    samples: Order,
-    feature: Nodes,
-    threshold: Array,
-    drawn: Labels,
-    node: int,
-    is_pure: bool,
-) -> bool:
-    """Whether the split of a node is the same in every order of equal values, here and in the nodes above.
-
-    If it ``is_pure`` but for rounding, the order may even decide whether it is split at all. But the sums of equal
-    numbers are always the same, and the impurity of a left child that is not the larger one is made of its own only.
-    """
-    a, b, above = start[node], end[node], (node - 1) // 2
-    if is_pure:
-        is_own = node % 2 == 1 and b - a <= end[above] - b
-        return is_own and are_equal(y, rows[features[0], a:b])
-    if not sums_are_known(values, rows, features, a, b, y):
-        return False
-    row, split = parents[drawn[above], start[above] : end[above]], values[feature[above]]
-    return node == 0 or total_is_known(
-        values[drawn[above]], row, split, threshold[above], node % 2 == 1, y
-    )
+    return -1
 
 
 @compiled
