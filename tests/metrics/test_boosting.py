@@ -7,7 +7,14 @@ from sklearn.ensemble import GradientBoostingClassifier
 
 from unweave.errors import ArgumentError
 from unweave.metrics.boosting import boost_factors
-from unweave.metrics.boosting_ties import have_ties, sort_as_scikit_learn
+from unweave.metrics.boosting_ties import (
+    count_ties,
+    have_ties,
+    sort_as_scikit_learn,
+    sums_are_known,
+    total_is_known,
+)
+from unweave.metrics.boosting_tree import _partition_samples
 
 
 def draw(n, latents, sizes, seed, kind="continuous"):
@@ -65,7 +72,7 @@ def test_many_classes_agree_with_scikit_learn():
     tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9),
     reason="sorted equal values in another order",
 )
-@pytest.mark.parametrize(("n", "decimals"), [(300, 1), (300, 0), (60, 0), (900, 0)])
+@pytest.mark.parametrize(("n", "decimals"), [(300, 1), (300, 0), (60, 0), (900, 0), (900, 2), (900, 3)])
 def test_equal_values_and_equal_splits_are_decided_as_scikit_learn_does(n, decimals):
     codes, factors = draw(n, 5, (2, 3, 4), n + decimals)
     codes[:, :4] = np.round(codes[:, :4], decimals)  # one code stays free of ties
@@ -87,11 +94,50 @@ def test_the_sort_orders_keys_and_takes_samples_along(n):
     random = np.random.default_rng(n)
     keys = random.integers(0, 9, n + 4).astype(np.float32)
     before, samples = keys.copy(), np.arange(n + 4, dtype=np.uint32)
-    sort_as_scikit_learn(keys, samples, 2, n + 2)
+    sort_as_scikit_learn(keys, samples, 2, n + 2, samples.copy(), np.arange(n + 4))  # as if all were equal
     np.testing.assert_array_equal(keys[2:-2], np.sort(before[2:-2]))
     np.testing.assert_array_equal(before[samples], keys)
     assert sorted(samples) == list(range(n + 4))
     assert samples[[0, 1, -2, -1]].tolist() == [0, 1, n + 2, n + 3]
+
+
+@pytest.mark.parametrize("values", [3, 40, 500, 5000])
+def test_the_sort_of_parts_with_equal_keys_is_that_of_the_whole(values):
+    random = np.random.default_rng(values)
+    x, n = random.integers(0, values, 1000).astype(np.float32), 1000
+    whole = random.permutation(n).astype(np.uint32)
+    parts, row, ties = whole.copy(), np.argsort(x).astype(np.uint32), np.empty(n, np.int64)
+    assert count_ties(x, row, 0, n, ties) == n - len(np.unique(x))
+    sort_as_scikit_learn(x[parts], parts, 0, n, row, ties)
+    sort_as_scikit_learn(x[whole], whole, 0, n, row, np.arange(n))
+    np.testing.assert_array_equal(parts, whole)
+
+
+def test_sums_that_are_said_to_be_known_are_the_same_in_every_order():
+    """Twenty orders of equal values each: running sums in a node, totals in the children that it is parted into."""
+    random = np.random.default_rng(0)
+    outcomes = set()
+    for _ in range(300):
+        n = int(random.integers(2, 14))
+        x, split = random.integers(0, 12, n).astype(np.float32), random.normal(size=n).astype(np.float32)
+        y = random.choice(random.normal(size=3), n)
+        orders = [np.lexsort((random.random(n), x)).astype(np.uint32) for _ in range(20)]
+        last = np.append(np.diff(np.sort(x)) > 0, True)  # only the sums up to the last of equal values count
+        sums = {tuple(np.cumsum(y[order])[last]) for order in orders}
+        is_known = sums_are_known(x[None], orders[0][None], np.array([0]), 0, n, y)
+        assert not is_known or len(sums) == 1
+        outcomes.add(("sums", is_known))
+        middle = int((split <= 0.0).sum())
+        for child in (slice(0, middle), slice(middle, n)):
+            is_known = total_is_known(x, orders[0], split, 0.0, child.start == 0, y)
+            totals = set()
+            for order in orders:
+                samples = order.copy()
+                _partition_samples(samples, 0, n, split, 0.0)
+                totals.add(float(sum(y[samples[child]])))
+            assert not is_known or len(totals) == 1
+            outcomes.add(("total", is_known))
+    assert len(outcomes) == 4
 
 
 def test_values_closer_than_single_precision_are_one_value():

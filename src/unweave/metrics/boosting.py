@@ -7,8 +7,8 @@ precision, features tried in the same random order, equal values of a code in th
 release 1.9) leaves them, sums added up in the same order. So the trees are the same.
 
 What makes it fast: each code is sorted once and the order is handed down the tree (scikit-learn sorts anew in every
-node; here only trees in which equal values meet equally good splits do), candidate splits are screened with
-multiplications only, and factors are fitted in parallel.
+node; here only trees in which the order of equal values can decide between equally good splits do), candidate splits
+are screened with multiplications only, and factors are fitted in parallel.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from unweave.metrics.boosting_ties import CLOSE, sort_as_scikit_learn
+from unweave.metrics.boosting_ties import CLOSE, count_ties, sort_as_scikit_learn
 from unweave.metrics.compiled import compiled
 
 Array = npt.NDArray[np.float64]
@@ -36,7 +36,8 @@ def best_split(
     known: int,
     samples: Order,
     keys: Values,
-) -> tuple[int, int, int, bool]:
+    ties: Labels,
+) -> tuple[int, int, int, int, bool]:
     """The split of samples a .. b that lowers the squared error most: the first best in the order of the draw.
 
     Returns its feature (-1 if there is none), its position, how many features are constant here and whether no other
@@ -44,7 +45,7 @@ def best_split(
     the order of the feature drawn last. If ``careful``, the order of equal values is what the sort makes of the order
     before.
     """
-    best, middle, last = -1, b, -1
+    best, middle, f, last = -1, b, -1, -1
     highest = second = -np.inf
     remaining, found, drawn, constant = len(features), 0, 0, known
     while remaining > constant:
@@ -56,12 +57,12 @@ def best_split(
         j += found
         f = features[j]
         row, x = rows[f], values[f]
-        if careful and is_tied[f]:
+        if careful and is_tied[f] and count_ties(x, row, a, b, ties) > 0:
             if last >= 0:
                 samples[a:b] = rows[last, a:b]
             for p in range(a, b):
                 keys[p] = x[samples[p]]
-            sort_as_scikit_learn(keys, samples, a, b)
+            sort_as_scikit_learn(keys, samples, a, b, row, ties)
             row, last = samples, -1
         else:
             last = f
@@ -81,7 +82,7 @@ def best_split(
     constants[known:constant] = features[known:constant]
     if last >= 0:
         samples[a:b] = rows[last, a:b]
-    return best, middle, constant, second < highest * (1.0 - SLACK)
+    return best, middle, constant, f, second < highest * (1.0 - SLACK)
 
 
 @compiled

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from unweave.metrics.boosting_split import best_split
+from unweave.metrics.boosting_split import SLACK, best_split
+from unweave.metrics.boosting_ties import sums_are_known, total_is_known
 from unweave.metrics.compiled import compiled
 
 Array = npt.NDArray[np.float64]
@@ -18,6 +19,7 @@ Order = npt.NDArray[np.uint32]
 Nodes = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.uint8]
 Labels = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 PURE = np.finfo(np.float64).eps  # a node whose variance is no larger is a leaf
 
@@ -44,21 +46,27 @@ def grow_tree(
     sample, and adds to ``importances``.
 
     The order of equal values decides the last bits of sums, and these decide only between splits that are equally
-    good. So a tree is grown with any such order first, and once more with that of scikit-learn if there were any.
+    good and whether a node is pure. So a tree is grown with any such order first. If that is not enough it is grown
+    once more with scikit-learn's order in the root and its children, which all nodes below inherit, and in the node
+    where it was missed; then, if need be, in all.
     """
     gains = np.zeros(len(values))
     parts = values, longest_tie, order, lower, y, seed, samples, leaf, is_left, feature, threshold, gains
-    if not _grow(is_tied, not is_tied.any(), *parts):
+    careful = np.full(15, not is_tied.any())
+    missed = _grow(is_tied, careful, *parts)
+    while missed >= 0:
+        careful[:] = careful[0]
+        careful[:3] = careful[missed] = True
         gains[:] = 0.0
         feature[:] = -1
-        _grow(is_tied, True, *parts)
+        missed = _grow(is_tied, careful, *parts)
     importances += gains
 
 
 @compiled
 def _grow(
     is_tied: Flags,
-    careful: bool,
+    careful: Bools,
     values: Values,
     longest_tie: Labels,
     order: Order,
@@ -71,16 +79,22 @@ def _grow(
     feature: Nodes,
     threshold: Array,
     importances: Array,
-) -> bool:
-    """Grow the tree node by node, left before right. If not ``careful``, returns False where two splits are equal."""
+) -> int:
+    """Grow the tree node by node, left before right, with scikit-learn's order of equal values where ``careful`` (15,).
+
+    Returns -1, or the first other node with equally good splits between which that order may decide: by the sums over
+    equal values, by the node's total or, if it is pure but for ``noise``, by its impurity. The last two come from the
+    order in the node above.
+    """
     latents, n = values.shape
     state = np.array([seed])
     expected, weight = np.empty(n), np.empty(n)
-    keys = np.empty(n, np.float32)
+    keys, ties = np.empty(n, np.float32), np.empty(n, np.int64)
     features = np.arange(latents)  # their random order carries over from node to node
     constants = np.empty(latents, np.int64)
     start, end, known = np.zeros(15, np.int64), np.zeros(15, np.int64), np.zeros(15, np.int64)
-    impurity = np.zeros(15)
+    drawn = np.zeros(15, np.int64)  # the feature by which each node's samples were sorted last
+    impurity, noise = np.zeros(15), np.zeros(15)
     stack = np.zeros(15, np.int64)
     height = 1
     end[0] = n
@@ -88,7 +102,8 @@ def _grow(
         samples[i] = i
     while height > 0:
         height -= 1
-        node = stack[height]
+        node = int(stack[height])
+        above = (node - 1) // 2
         a, b = start[node], end[node]
         count = b - a
         depth = 0 if node == 0 else (1 if node < 3 else (2 if node < 7 else 3))
@@ -105,12 +120,21 @@ def _grow(
                 for p in range(count - 1):
                     expected[p] = (p + 1) * (summed / count)
                     weight[p] = 1.0 / (p + 1) + 1.0 / (count - 1 - p)
-                best, middle, varying, is_clear = best_split(
-                    values, longest_tie, is_tied, careful, rows, a, b, y, summed, expected, weight, state,
-                    features, constants, known[node], samples, keys,
+                best, middle, varying, drawn[node], is_clear = best_split(
+                    values, longest_tie, is_tied, careful[node], rows, a, b, y, summed, expected, weight, state,
+                    features, constants, known[node], samples, keys, ties,
                 )  # fmt: skip
-                if not (careful or is_clear):
-                    return False
+                if not (careful[node] or is_clear):
+                    if not sums_are_known(values, rows, features[varying:], a, b, y):
+                        return node
+                    if node > 0 and not careful[above]:
+                        parents = order if depth == 1 else lower[depth - 2]
+                        row = parents[drawn[above], start[above] : end[above]]
+                        split = values[feature[above]], threshold[above], node % 2 == 1
+                        if impurity[node] < noise[node] or not total_is_known(
+                            values[drawn[above]], row, *split, y
+                        ):
+                            return node
         if best >= 0:
             before, after = rows[best, middle - 1], rows[best, middle]
             cut = values[best, before] / 2.0 + values[best, after] / 2.0
@@ -132,9 +156,10 @@ def _grow(
         start[one], end[one], start[other], end[other] = a, middle, middle, b
         known[one] = known[other] = varying
         impurity[one], impurity[other] = below_left, below_right
+        noise[one], noise[other] = SLACK * squares / n_left, SLACK * squares / n_right
         stack[height], stack[height + 1] = other, one
         height += 2
-    return True
+    return -1
 
 
 @compiled
