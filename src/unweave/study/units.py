@@ -82,7 +82,9 @@ def units(evaluation: Evaluation, source: Source | None = None) -> list[Unit]:
                 unit = _checked_unit(entry, representation, evaluation, found)
             except ArgumentError as error:
                 place = place_in_evaluation(error, evaluation, entry.name, source)
-                raise DataError(f"{place}: {error}") from error
+                given = {**evaluation.params.get(entry.metric, {}), **entry.params}
+                whose = f"{entry.name}: " if error.argument in given else ""
+                raise DataError(f"{place}: {whose}{error}") from error
             found.setdefault((unit.label, unit.representation), unit)
     for name in evaluation.params:
         if name not in {entry.metric for entry in _entries(evaluation)}:
