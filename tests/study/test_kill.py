@@ -56,7 +56,7 @@ def test_a_run_whose_driver_is_killed_again_and_again_has_not_failed(opened, gri
 @pytest.mark.slow
 def test_twenty_kills_of_the_command_and_its_workers(opened, grid, undisturbed, command):
     folder = opened(grid)
-    assert len(disturb(folder, command(folder), 20, random.Random(3), most_seconds=2.0)) == 20
+    assert len(disturb(folder, command(folder), 20, random.Random(3), most_seconds=0.3)) == 20
     check(folder, undisturbed)
 
 
