@@ -236,6 +236,7 @@ def test_score_says_what_is_wrong_with_a_file(run, codes_file):
     whole = codes_file.read_bytes()
     for name, content in (
         ("cut.npz", whole[: len(whole) // 2]),
+        ("text.npz", b"codes, factors"),
         ("damaged.npz", whole[:900] + b"?" * 300 + whole[1200:]),
     ):
         (codes_file.parent / name).write_bytes(content)
@@ -243,6 +244,7 @@ def test_score_says_what_is_wrong_with_a_file(run, codes_file):
         assert code == 1
         assert "not an .npz file of plain arrays" in " ".join(errors.split())
         assert "unexpected" not in errors
+        assert "pickle" not in errors
     np.save(codes_file.parent / "one.npy", np.zeros((3, 2)))
     code, _, errors = run("score", codes_file.parent / "one.npy", "--metrics", "mig")
     assert code == 1

@@ -172,9 +172,12 @@ def _read(path: Path) -> dict[str, Any]:
 
     try:
         with path.open("rb") as file:
+            if not zipfile.is_zipfile(file):  # numpy would take it for a pickle, and say so
+                raise DataError(
+                    f"{path}: not an .npz file of plain arrays: needs an .npz file with 'codes' and 'factors'"
+                )
+            file.seek(0)
             arrays = np.load(file, allow_pickle=False)
-            if isinstance(arrays, np.ndarray):
-                raise DataError(f"{path}: one array; needs an .npz file with 'codes' and 'factors'")
             if "codes" not in arrays:
                 raise DataError(f"{path}: has no array 'codes', only {sorted(arrays)}")
             return {key: arrays[key] for key in ("codes", "factors", "log_variance") if key in arrays}
