@@ -32,15 +32,15 @@ from threadpoolctl import threadpool_limits
 import unweave as uw
 from unweave.data import FactorSpace
 from unweave.data.batches import to_tensor
+from unweave.evaluation.evaluate import PAPER, PROTOCOLS
+from unweave.evaluation.table import CPU_BATCH, RepresentationTable
 from unweave.metrics import Sample
-from unweave.metrics.beta_vae import beta_vae, difference_points
-from unweave.metrics.boosting import ROUNDS, boost_factors
-from unweave.metrics.discretise import discretise
-from unweave.metrics.evaluate import PAPER, PROTOCOLS
-from unweave.metrics.factor_vae import count_votes, factor_vae
-from unweave.metrics.interventions import vote_source
-from unweave.metrics.mutual_information import mutual_information_matrix
-from unweave.metrics.table import CPU_BATCH, RepresentationTable
+from unweave.metrics.information.discretise import discretise
+from unweave.metrics.information.mutual_information import mutual_information_matrix
+from unweave.metrics.interventions.beta_vae import beta_vae, difference_points
+from unweave.metrics.interventions.factor_vae import count_votes, factor_vae
+from unweave.metrics.interventions.votes import vote_source
+from unweave.metrics.solvers.boosting import ROUNDS, boost_factors
 from unweave.networks import accelerate, create_networks, decelerate, initialise
 
 Array = np.ndarray[Any, Any]

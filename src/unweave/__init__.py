@@ -15,17 +15,19 @@ from unweave import data
 from unweave.errors import UnweaveError
 
 if TYPE_CHECKING:
-    from unweave import methods, metrics, study, training
+    from unweave import analyses, evaluation, methods, metrics, study, training
     from unweave.api import train
-    from unweave.metrics import evaluate
+    from unweave.evaluation import evaluate
     from unweave.training import load
 
 __version__ = _version("unweave")
 __all__ = [
     "UnweaveError",
     "__version__",
+    "analyses",
     "data",
     "evaluate",
+    "evaluation",
     "load",
     "methods",
     "metrics",
@@ -35,8 +37,8 @@ __all__ = [
 ]
 
 # Looked up when first used: they need torch, which takes seconds to import.
-_ROOMS = ("methods", "metrics", "study", "training")
-_CALLS = {"evaluate": "unweave.metrics", "load": "unweave.training", "train": "unweave.api"}
+_ROOMS = ("analyses", "evaluation", "methods", "metrics", "study", "training")
+_CALLS = {"evaluate": "unweave.evaluation", "load": "unweave.training", "train": "unweave.api"}
 
 
 def __getattr__(name: str) -> Any:

@@ -23,7 +23,7 @@ from unweave.data import registry
 from unweave.data.dataset import Dataset, from_grid
 from unweave.data.factors import FactorSpace
 from unweave.data.recipes import Recipe, SourceFile
-from unweave.data.storage import Writer, prepared
+from unweave.data.storage.prepared import Writer, prepared
 
 NOWHERE = "http://127.0.0.1:1/toy.bin"  # nobody listens on port 1
 SPACE = FactorSpace(["x", "y"], [4, 3])

@@ -6,11 +6,11 @@ import torch
 from scipy.stats import beta, chisquare, gamma, kstest, laplace, lognorm, norm, ortho_group, poisson, uniform
 
 import unweave as uw
-from unweave.data.arrays import from_arrays
 from unweave.data.entangle import entangle
 from unweave.data.entanglement import Entanglement, householder
-from unweave.data.functions import from_function
-from unweave.data.weak import correlate
+from unweave.data.own.arrays import from_arrays
+from unweave.data.own.functions import from_function
+from unweave.data.supervision.weak import correlate
 from unweave.errors import ArgumentError
 
 MIXED = [uniform(-2, 3), gamma(2), beta(0.5, 2), laplace(1, 2)]

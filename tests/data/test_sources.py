@@ -8,7 +8,7 @@ from sklearn.decomposition import FastICA
 import unweave as uw
 from unweave.data.sources import Mixing, simulate_sources
 from unweave.errors import ArgumentError
-from unweave.metrics.mcc import mcc
+from unweave.metrics.predictors.mcc import mcc
 from unweave.metrics.score import Sample
 
 SMALL = {"num_sources": 3, "num_segments": 4, "points_per_segment": 50}

@@ -11,6 +11,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import unweave as uw
+from unweave.analyses import kumar
 from unweave.figures.kumar import (
     EXHIBITS,
     attribute_table,
@@ -21,7 +22,6 @@ from unweave.figures.kumar import (
 )
 from unweave.figures.latent import units
 from unweave.study import NotInStudyError, Results
-from unweave.study.analyses import kumar
 
 simulate = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "simulated_study.py"))["simulate"]
 

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from unweave.analyses import mita
 from unweave.figures.mita import EXHIBITS, boxes, strength_curves
 from unweave.study import NotInStudyError, Results
-from unweave.study.analyses import mita
 
 simulate = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "simulated_study.py"))["simulate"]
 NAMES = {"beta_vae": "beta_vae", "beta_tcvae": "idvae"}

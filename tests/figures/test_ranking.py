@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from unweave.analyses.ranking import ranking
 from unweave.figures.ranking import EXHIBITS, best_probabilities, rank_table, ranking_table
 from unweave.study import NotInStudyError, Results
-from unweave.study.analyses.ranking import ranking
 
 simulate = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "simulated_study.py"))["simulate"]
 

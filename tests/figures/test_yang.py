@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from unweave.analyses import yang
 from unweave.figures.yang import EXHIBITS, costs, decline_table, violins
 from unweave.study import NotInStudyError, Results
-from unweave.study.analyses import yang
 
 simulate = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "simulated_study.py"))["simulate"]
 EXHIBIT = {exhibit.name: exhibit for exhibit in EXHIBITS}

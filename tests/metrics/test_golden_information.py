@@ -12,22 +12,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unweave.metrics.code_mutual_information import code_mutual_information
-from unweave.metrics.dcimig import dcimig
-from unweave.metrics.discretise import discretise
-from unweave.metrics.gaussian_total_correlation import gaussian_total_correlation, total_correlation_of
-from unweave.metrics.infomec import infomec
-from unweave.metrics.irs import irs
-from unweave.metrics.jemmig import jemmig
-from unweave.metrics.mcc import mcc
-from unweave.metrics.mig import mig
-from unweave.metrics.mig_sup import mig_sup
-from unweave.metrics.modularity import modularity, modularity_per_code
-from unweave.metrics.mutual_information import entropy, mutual_information_matrix
-from unweave.metrics.rmig import rmig
+from unweave.metrics.information.dcimig import dcimig
+from unweave.metrics.information.discretise import discretise
+from unweave.metrics.information.infomec import infomec
+from unweave.metrics.information.jemmig import jemmig
+from unweave.metrics.information.mig import mig
+from unweave.metrics.information.mig_sup import mig_sup
+from unweave.metrics.information.modularity import modularity, modularity_per_code
+from unweave.metrics.information.mutual_information import entropy, mutual_information_matrix
+from unweave.metrics.information.rmig import rmig
+from unweave.metrics.interventions.irs import irs
+from unweave.metrics.predictors.mcc import mcc
 from unweave.metrics.score import check_sample
-from unweave.metrics.udr import relative_strength, udr
-from unweave.metrics.wasserstein_correlation import wasserstein_correlation, wasserstein_of
+from unweave.metrics.unlabelled.code_mutual_information import code_mutual_information
+from unweave.metrics.unlabelled.gaussian_total_correlation import (
+    gaussian_total_correlation,
+    total_correlation_of,
+)
+from unweave.metrics.unlabelled.udr import relative_strength, udr
+from unweave.metrics.unlabelled.wasserstein_correlation import wasserstein_correlation, wasserstein_of
 
 FOLDER = os.environ.get("UNWEAVE_GOLDEN", "")
 FILES = sorted(Path(FOLDER).glob("cases_*.json")) if FOLDER else []

@@ -15,8 +15,8 @@ from scipy.special import ndtri
 
 import unweave as uw
 from unweave.data.factors import FactorSpace
-from unweave.metrics.beta_vae import beta_vae
-from unweave.metrics.factor_vae import factor_vae
+from unweave.metrics.interventions.beta_vae import beta_vae
+from unweave.metrics.interventions.factor_vae import factor_vae
 
 FOLDER = os.environ.get("UNWEAVE_GOLDEN", "")
 FILES = sorted(Path(FOLDER).glob("cases_*.json")) if FOLDER else []
@@ -178,6 +178,6 @@ def test_evaluate_reaches_every_seed(case_id):
         golden = CASES[case_id][0]["metrics"][metric]
         for position, seed in enumerate(golden["params"]["seeds"]):
             seen = 0
-            score = uw.metrics.evaluate(encode, data, [metric], protocol="dlib", seed=seed)[metric]
+            score = uw.evaluate(encode, data, [metric], protocol="dlib", seed=seed)[metric]
             agree(score, golden, position, f"{metric} of seed {seed}")
             assert seen <= len(data)

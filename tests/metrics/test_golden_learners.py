@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unweave.metrics import dci_scores
-from unweave.metrics.dci import dci
-from unweave.metrics.explicitness import explicitness
-from unweave.metrics.sap import sap, sap_gaps
+from unweave.metrics.predictors import dci_scores
+from unweave.metrics.predictors.dci import dci
+from unweave.metrics.predictors.explicitness import explicitness
+from unweave.metrics.predictors.sap import sap, sap_gaps
 from unweave.metrics.score import check_sample
 
 FOLDER = os.environ.get("UNWEAVE_GOLDEN")

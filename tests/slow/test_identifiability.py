@@ -19,7 +19,7 @@ import pytest
 import torch
 
 import unweave as uw
-from unweave.metrics.identifiability import conditional_prior_rank
+from unweave.evaluation.identifiability import conditional_prior_rank
 from unweave.networks import MLP
 
 SOURCES, POINTS = 2, 10_000
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def _small_networks(monkeypatch):
-    monkeypatch.setattr("unweave.methods.priors.HIDDEN", (50, 50))
+    monkeypatch.setattr("unweave.methods.vae.priors.HIDDEN", (50, 50))
 
 
 class Encoder(torch.nn.Module):

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from unweave.metrics.udr import udr
+from unweave.metrics.unlabelled.udr import udr
 from unweave.study import collecting
 from unweave.study.collecting import collect
 from unweave.study.measuring import read_codes

@@ -19,7 +19,7 @@ FEW = {"labelled": 12, "encoding": "one_hot"}
 @pytest.fixture
 def small_priors(monkeypatch):
     """Networks on labels that take no time."""
-    monkeypatch.setattr("unweave.methods.priors.HIDDEN", (30, 30))
+    monkeypatch.setattr("unweave.methods.vae.priors.HIDDEN", (30, 30))
 
 
 def create(squares, name, **options):

@@ -10,8 +10,8 @@ import typer
 from unweave.cli import output
 from unweave.data import registry
 from unweave.data.dataset import Dataset
-from unweave.data.status import describe, status
-from unweave.data.storage import data_folder
+from unweave.data.storage.prepared import data_folder
+from unweave.data.storage.status import describe, status
 from unweave.errors import ArgumentError, UnweaveError
 
 app = typer.Typer(
@@ -84,7 +84,7 @@ def get(
 
     A download that was interrupted goes on where it ended. Where one fails, the others are still made.
     """
-    from unweave.data.download import obtain
+    from unweave.data.storage.download import obtain
 
     if bool(names) == everything:
         raise typer.BadParameter("give the names of data sets, or --all", param_hint="NAME")
@@ -134,7 +134,7 @@ def show(
 def load_data(name: str, size: int | None, folder: Path | None) -> Dataset:
     """A data set by name, or the images of a folder."""
     if name not in registry.names() and Path(name).is_dir():
-        from unweave.data.folders import from_folder
+        from unweave.data.own.folders import from_folder
 
         labels = "factors.csv" if (Path(name) / "factors.csv").is_file() else None
         return from_folder(name, labels, size=size)

@@ -10,7 +10,7 @@ import typer
 
 from unweave.cli import output
 from unweave.data import registry
-from unweave.data.storage import data_folder
+from unweave.data.storage.prepared import data_folder
 from unweave.errors import MissingDataError, UnweaveError
 
 STUDY = "demo"
@@ -43,7 +43,7 @@ def _run_study(folder: Path, steps: int) -> None:
 
 
 def _show_scores(table: Any, steps: int) -> None:
-    from unweave.study.analyses.intervals import grouped
+    from unweave.analyses.intervals import grouped
 
     runs = table["run"].nunique()
     print(

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from unweave.data.status import FileStatus, Status
+from unweave.data.storage.status import FileStatus, Status
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _STATE_STYLES = {"ready": "green", "offline": "green", "files present": "yellow", "needs download": "dim"}

@@ -44,8 +44,8 @@ Bootstrap = Annotated[int, typer.Option(min=0, help="Resamplings for 95 % interv
 
 def metrics() -> None:
     """List the metrics and their parameters."""
+    from unweave.evaluation.evaluate import SAMPLED, UNSUPERVISED
     from unweave.metrics import METRICS
-    from unweave.metrics.evaluate import SAMPLED, UNSUPERVISED
 
     rows: list[tuple[str, ...]] = []
     for name, metric in METRICS.items():
@@ -75,7 +75,7 @@ def score(
 ) -> int:
     """Score codes that any encoder made, kept in an .npz file."""
     from unweave import metrics as room
-    from unweave.metrics.evaluate import for_arrays
+    from unweave.evaluation.evaluate import for_arrays
 
     asked = [] if names.strip() in ("paper", "all") else _names(names)
     for name in asked:

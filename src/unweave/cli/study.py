@@ -192,8 +192,8 @@ def results(
 
     Without SQL: the median over seeds of each score, with the 95 % bootstrap interval of the median.
     """
+    from unweave.analyses.scores import seed_medians
     from unweave.files import replacing
-    from unweave.study.analyses.scores import seed_medians
     from unweave.study.collecting import collect
     from unweave.study.results import label_modes, query
     from unweave.study.store import open_study

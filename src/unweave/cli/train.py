@@ -178,7 +178,7 @@ def train(
 
 
 def _labels(names: str | None, labelled: str | None, **given: Any) -> dict[str, Any] | None:
-    """The arguments of ``unweave.data.labels.labels_of`` that were given; None if none was."""
+    """The arguments of ``unweave.data.supervision.labels.labels_of`` that were given; None if none was."""
     given["names"] = None if names is None else [name.strip() for name in names.split(",") if name.strip()]
     if labelled is not None:
         try:

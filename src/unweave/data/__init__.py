@@ -6,18 +6,18 @@
 (2, 64, 64, 1)
 """
 
-from unweave.data.arrays import from_arrays
 from unweave.data.dataset import Dataset
 from unweave.data.entangle import entangle
 from unweave.data.entanglement import Entanglement, householder
 from unweave.data.factors import FactorSpace
-from unweave.data.folders import from_folder
-from unweave.data.functions import from_function
-from unweave.data.pairs import sample_pairs
+from unweave.data.own.arrays import from_arrays
+from unweave.data.own.folders import from_folder
+from unweave.data.own.functions import from_function
 from unweave.data.registry import find, load, names
 from unweave.data.sources import Mixing, SimulatedSources, simulate_sources
-from unweave.data.storage import data_folder
-from unweave.data.weak import LabelledSubset, correlate, labelled_subset
+from unweave.data.storage.prepared import data_folder
+from unweave.data.supervision.pairs import sample_pairs
+from unweave.data.supervision.weak import LabelledSubset, correlate, labelled_subset
 
 __all__ = [
     "Dataset",

@@ -12,8 +12,8 @@ import torch
 
 from unweave.data.dataset import Array, Dataset
 from unweave.data.factors import FactorArray, Rng
-from unweave.data.pairs import Pairs
 from unweave.data.rows import Rows
+from unweave.data.supervision.pairs import Pairs
 from unweave.errors import ArgumentError
 
 # Random streams of the labelled part of a batch and of partners, apart from all others.
@@ -21,7 +21,7 @@ LABELLED, PAIRED = 1, 2
 
 
 class LabelSource(Protocol):
-    """What gives each image its labels: see :class:`unweave.data.labels.Labels`."""
+    """What gives each image its labels: see :class:`unweave.data.supervision.labels.Labels`."""
 
     def of(self, which: npt.ArrayLike) -> Array: ...
 

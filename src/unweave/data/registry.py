@@ -24,7 +24,7 @@ from unweave.data.sets import (
     small_norb,
     solids3d,
 )
-from unweave.data.storage import data_folder
+from unweave.data.storage.prepared import data_folder
 from unweave.errors import unknown_name
 
 RECIPES: dict[str, Recipe] = {

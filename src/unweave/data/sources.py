@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from unweave.data.arrays import from_arrays
 from unweave.data.dataset import Dataset
+from unweave.data.own.arrays import from_arrays
 from unweave.errors import ArgumentError, unknown_name
 
 Floats = npt.NDArray[np.float64]

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from unweave.analyses import kumar
+from unweave.analyses.summaries import arranged, spelled, spelled_column
 from unweave.errors import UnweaveError
 from unweave.figures.exhibits import Exhibit
 from unweave.figures.labelling import Line, label_points
@@ -27,8 +29,6 @@ from unweave.figures.style import (
     paper_style,
 )  # fmt: skip
 from unweave.study import NotInStudyError, Results
-from unweave.study.analyses import kumar
-from unweave.study.analyses.summaries import arranged, spelled, spelled_column
 from unweave.training.run import SPEC
 from unweave.training.spec import RunSpec
 

@@ -18,7 +18,7 @@ from unweave.figures.sheet import Row, compose
 from unweave.figures.tiles import draw_tiles
 from unweave.files import replacing
 from unweave.methods import VAE
-from unweave.methods.marginal import usage
+from unweave.methods.vae.marginal import usage
 
 _KL_IMAGES = 256  # how many images tell which latents are in use
 _FRAME_MILLISECONDS = 80

@@ -13,6 +13,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from unweave.analyses import mita
+from unweave.analyses.intervals import grouped
 from unweave.figures.exhibits import Exhibit
 from unweave.figures.style import (
     WIDTH,
@@ -27,8 +29,6 @@ from unweave.figures.style import (
     representation_name,
 )  # fmt: skip
 from unweave.study import NotInStudyError, Results
-from unweave.study.analyses import mita
-from unweave.study.analyses.intervals import grouped
 
 _FEW = 5  # up to so many runs are shown as points on their box
 

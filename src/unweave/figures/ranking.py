@@ -9,6 +9,8 @@ import pandas as pd
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
+from unweave.analyses.ranking import Strengths, ranking
+from unweave.analyses.summaries import arranged, spelled_column
 from unweave.figures.exhibits import Exhibit
 from unweave.figures.style import (
     WIDTH,
@@ -20,8 +22,6 @@ from unweave.figures.style import (
     paper_style,
 )  # fmt: skip
 from unweave.study import Results
-from unweave.study.analyses.ranking import Strengths, ranking
-from unweave.study.analyses.summaries import arranged, spelled_column
 
 _CELL, _COLUMNS = 0.24, 4  # inches; panels per line
 

@@ -13,7 +13,7 @@ import matplotlib as mpl
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-from unweave.study.analyses.variants import in_order
+from unweave.analyses.variants import in_order
 
 WIDTH = 6.75  # inches: the text width of the papers
 

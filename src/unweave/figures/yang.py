@@ -11,6 +11,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from unweave.analyses import yang
+from unweave.analyses.intervals import Array
+from unweave.analyses.summaries import arranged, spelled_column
 from unweave.figures.exhibits import Exhibit
 from unweave.figures.style import (
     WIDTH,
@@ -22,9 +25,6 @@ from unweave.figures.style import (
     paper_style,
 )  # fmt: skip
 from unweave.study import NotInStudyError, Results
-from unweave.study.analyses import yang
-from unweave.study.analyses.intervals import Array
-from unweave.study.analyses.summaries import arranged, spelled_column
 
 # Blue without correlation, orange with, as in the paper; then for studies of more than two correlations.
 _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#7F7F7F")

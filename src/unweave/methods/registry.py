@@ -12,26 +12,26 @@ from torch import nn
 from unweave.data import Dataset
 from unweave.data.plain import plain
 from unweave.errors import ArgumentError, unknown_name
-from unweave.methods.ada_gvae import ada_gvae, ada_ml_vae
-from unweave.methods.annealed_vae import annealed_vae
-from unweave.methods.beta_tcvae import beta_tcvae
-from unweave.methods.beta_vae import beta_vae
 from unweave.methods.checks import check_correlation, check_count
-from unweave.methods.composition import Composition, LabelNeed
-from unweave.methods.dip_vae import dip_vae_i, dip_vae_ii
-from unweave.methods.factor_vae import factor_vae
-from unweave.methods.full_vae import full_vae
-from unweave.methods.gvae import gvae
-from unweave.methods.idvae import idvae, ss_idvae
-from unweave.methods.ivae import ivae, ss_ivae
-from unweave.methods.kl import KL
-from unweave.methods.label_choice import LabelChoice, choose_labels, refuse_labels
-from unweave.methods.likelihoods import create_likelihood
-from unweave.methods.ml_vae import ml_vae
-from unweave.methods.priors import PRIORS, create_prior, layout_of
 from unweave.methods.spec import MethodSpec
 from unweave.methods.terms import TERMS, Term, create_term
-from unweave.methods.vae import VAE, vae
+from unweave.methods.vae.ada_gvae import ada_gvae, ada_ml_vae
+from unweave.methods.vae.annealed_vae import annealed_vae
+from unweave.methods.vae.beta_tcvae import beta_tcvae
+from unweave.methods.vae.beta_vae import beta_vae
+from unweave.methods.vae.composition import Composition, LabelNeed
+from unweave.methods.vae.dip_vae import dip_vae_i, dip_vae_ii
+from unweave.methods.vae.factor_vae import factor_vae
+from unweave.methods.vae.full_vae import full_vae
+from unweave.methods.vae.gvae import gvae
+from unweave.methods.vae.idvae import idvae, ss_idvae
+from unweave.methods.vae.ivae import ivae, ss_ivae
+from unweave.methods.vae.kl import KL
+from unweave.methods.vae.label_choice import LabelChoice, choose_labels, refuse_labels
+from unweave.methods.vae.likelihoods import create_likelihood
+from unweave.methods.vae.ml_vae import ml_vae
+from unweave.methods.vae.priors import PRIORS, create_prior, layout_of
+from unweave.methods.vae.vae import VAE, vae
 from unweave.networks import create_networks
 
 METHODS: dict[str, Callable[..., list[Term] | Composition]] = {
@@ -118,7 +118,7 @@ def create(
         parameters, {"name": "label_vae", "label_variance": 0.01}. The encoder then takes labels as well.
     labels
         what a method that learns from labels gets: names of factors; or the user's own array by row, NaN where
-        unknown; or a mapping of the arguments of :func:`unweave.data.labels.labels_of`, {"names": ["shape"],
+        unknown; or a mapping of the arguments of :func:`unweave.data.supervision.labels_of`, {"names": ["shape"],
         "encoding": "one_hot", "labelled": 0.1}. None: all factors, scaled to [0, 1].
     encoder, decoder
         the user's own modules: images -> (mean, log_variance), and z -> output shaped as the images. With a prior

@@ -15,7 +15,7 @@ _OPTIONAL = ("prior", "labels")  # without them a spec, and the identity of a ru
 class MethodSpec:
     """The arguments of ``unweave.methods.create``, and the shape and size of the data set it was made for.
 
-    ``labels`` tells what u is (:class:`unweave.data.labels.Labels`), for methods that learn from labels.
+    ``labels`` tells what u is (:class:`unweave.data.supervision.labels.Labels`), for methods that learn from labels.
     """
 
     name: str

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from unweave.errors import unknown_name
-from unweave.methods.label_distribution import LabelDistribution
+from unweave.methods.vae.label_distribution import LabelDistribution
 from unweave.objectives import correlation_constant, kl_between, kl_to_standard_normal
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from unweave.errors import unknown_name
 from unweave.metrics.intervals import half, with_interval
-from unweave.metrics.interventions import TableInterventions
+from unweave.metrics.interventions.votes import TableInterventions
 from unweave.metrics.parameters import check_seed, checked_params
 from unweave.metrics.score import Rows, Sample, Score
 
@@ -39,7 +39,9 @@ class Metric:
     def function(self) -> Callable[..., Score]:
         """The function itself; its module is imported only now (some need scikit-learn or compile code)."""
         module, _, name = self.place.partition(":")
-        found: Callable[..., Score] = getattr(import_module(f"unweave.metrics.{module}"), name or module)
+        found: Callable[..., Score] = getattr(
+            import_module(f"unweave.metrics.{module}"), name or module.rpartition(".")[2]
+        )
         return found
 
     @property
@@ -50,32 +52,34 @@ class Metric:
 
 
 METRICS: dict[str, Metric] = {
-    "beta_vae": Metric("interventions", "beta_vae"),
-    "factor_vae": Metric("interventions", "factor_vae"),
-    "mig": Metric("sample", "mig"),
-    "modularity": Metric("sample", "modularity"),
-    "explicitness": Metric("split", "explicitness"),
-    "dci": Metric("split", "dci"),
-    "sap": Metric("split", "sap"),
-    "dci_es": Metric("split", "dci_es"),
-    "z_diff": Metric("interventions", "z_diff"),
-    "z_min_variance": Metric("interventions", "z_min_variance"),
-    "irs": Metric("sample", "irs"),
-    "rmig": Metric("sample", "rmig"),
-    "mig_sup": Metric("sample", "mig_sup"),
-    "dcimig": Metric("sample", "dcimig"),
-    "jemmig": Metric("sample", "jemmig"),
-    "infomec": Metric("sample", "infomec"),
-    "mcc": Metric("sample", "mcc", continuous=True),
-    "linear_r2": Metric("sample", "linear_r2", continuous=True),
-    "downstream": Metric("split", "downstream"),
-    "attribute_classification": Metric("split", "attributes:attribute_classification"),
-    "gaussian_total_correlation": Metric("sample", "gaussian_total_correlation", factors=False),
-    "wasserstein_correlation": Metric("sample", "wasserstein_correlation", factors=False),
-    "code_mutual_information": Metric("sample", "code_mutual_information", factors=False),
-    "monte_carlo_total_correlation": Metric("posterior", "monte_carlo_total_correlation", factors=False),
-    "windin": Metric("posterior", "windin", factors=False),
-    "udr": Metric("models", "udr", factors=False),
+    "beta_vae": Metric("interventions", "interventions.beta_vae"),
+    "factor_vae": Metric("interventions", "interventions.factor_vae"),
+    "mig": Metric("sample", "information.mig"),
+    "modularity": Metric("sample", "information.modularity"),
+    "explicitness": Metric("split", "predictors.explicitness"),
+    "dci": Metric("split", "predictors.dci"),
+    "sap": Metric("split", "predictors.sap"),
+    "dci_es": Metric("split", "predictors.dci_es"),
+    "z_diff": Metric("interventions", "interventions.z_diff"),
+    "z_min_variance": Metric("interventions", "interventions.z_min_variance"),
+    "irs": Metric("sample", "interventions.irs"),
+    "rmig": Metric("sample", "information.rmig"),
+    "mig_sup": Metric("sample", "information.mig_sup"),
+    "dcimig": Metric("sample", "information.dcimig"),
+    "jemmig": Metric("sample", "information.jemmig"),
+    "infomec": Metric("sample", "information.infomec"),
+    "mcc": Metric("sample", "predictors.mcc", continuous=True),
+    "linear_r2": Metric("sample", "predictors.linear_r2", continuous=True),
+    "downstream": Metric("split", "predictors.downstream"),
+    "attribute_classification": Metric("split", "predictors.attribute_classification"),
+    "gaussian_total_correlation": Metric("sample", "unlabelled.gaussian_total_correlation", factors=False),
+    "wasserstein_correlation": Metric("sample", "unlabelled.wasserstein_correlation", factors=False),
+    "code_mutual_information": Metric("sample", "unlabelled.code_mutual_information", factors=False),
+    "monte_carlo_total_correlation": Metric(
+        "posterior", "unlabelled.monte_carlo_total_correlation", factors=False
+    ),
+    "windin": Metric("posterior", "unlabelled.windin", factors=False),
+    "udr": Metric("models", "unlabelled.udr", factors=False),
 }
 
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unweave.data.columns import as_array
+from unweave.data.own.columns import as_array
 from unweave.data.plain import plain
 from unweave.errors import ArgumentError
 from unweave.metrics.parameters import check_bootstrap, check_seed
-from unweave.metrics.posterior import check_posterior
 from unweave.metrics.registry import call, check_params, find, on_posterior, on_samples
 from unweave.metrics.score import Sample, Score, check_sample, check_samples
+from unweave.metrics.unlabelled.posterior import check_posterior
 
 
 def score(

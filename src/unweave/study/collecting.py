@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from unweave.files import replacing, write_text
-from unweave.metrics.udr import udr
+from unweave.metrics.unlabelled.udr import udr
 from unweave.study.job import Job
 from unweave.study.measuring import SCORES, read_codes
 from unweave.study.results import TABLE, Results, as_table

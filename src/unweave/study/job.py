@@ -185,7 +185,7 @@ def _check_data(data: Any) -> None:
 
 
 def _check_names(training: Mapping[str, Any]) -> None:
-    from unweave.methods.likelihoods import LIKELIHOODS
+    from unweave.methods.vae.likelihoods import LIKELIHOODS
     from unweave.networks.create import ENCODERS
 
     known = {"architecture": ("auto", *ENCODERS), "reconstruction": LIKELIHOODS}
@@ -197,7 +197,7 @@ def _check_names(training: Mapping[str, Any]) -> None:
 def _content(data: str) -> str:
     """Of a folder of images a hash of what is in it; a data set by name is always the same."""
     from unweave.data import registry
-    from unweave.data.folders import folder_content
+    from unweave.data.own.folders import folder_content
 
     return "" if data in registry.names() else folder_content(data)
 

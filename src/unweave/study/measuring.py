@@ -13,9 +13,10 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 from unweave.data import Dataset
+from unweave.evaluation import RepresentationTable, evaluate
 from unweave.files import replacing, write_text
-from unweave.methods.marginal import usage
-from unweave.metrics import RepresentationTable, Score, evaluate
+from unweave.methods.vae.marginal import usage
+from unweave.metrics import Score
 from unweave.study.units import UDR, Unit, scalars
 from unweave.training import Run
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from unweave.data.storage import ENVIRONMENT_VARIABLE
+from unweave.data.storage.prepared import ENVIRONMENT_VARIABLE
 from unweave.errors import ArgumentError, UnweaveError
 from unweave.files import write_text
 from unweave.study.attempts import ATTEMPTS, blame

@@ -12,9 +12,9 @@ import numpy as np
 
 from unweave.data import Dataset
 from unweave.errors import ArgumentError, DataError
-from unweave.methods.vae import LabelMode
+from unweave.evaluation.evaluate import PAPER, SAMPLED, UNSUPERVISED, applies, check_settings
+from unweave.methods.vae.vae import LabelMode
 from unweave.metrics import METRICS, Score, score
-from unweave.metrics.evaluate import PAPER, SAMPLED, UNSUPERVISED, applies, check_settings
 from unweave.study.faults import place_in_evaluation
 from unweave.study.source import Source
 from unweave.study.spec import Evaluation, MetricEntry

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from unweave.data.columns import parse_cells
+from unweave.data.own.columns import parse_cells
 from unweave.errors import DataError, MissingDataError
 
 

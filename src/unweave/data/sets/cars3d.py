@@ -14,7 +14,7 @@ from unweave.data.files.archives import member_names, read_members
 from unweave.data.files.mat import read_mat
 from unweave.data.files.pictures import resize
 from unweave.data.recipes import Recipe, SourceFile
-from unweave.data.storage import Writer, prepared
+from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import DataError
 from unweave.progress import progress
 

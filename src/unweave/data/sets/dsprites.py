@@ -13,7 +13,7 @@ from unweave.data.factors import FactorSpace
 from unweave.data.files.checksum import check_sha256
 from unweave.data.files.npz import read_npz, stream_npz
 from unweave.data.recipes import Recipe, SourceFile
-from unweave.data.storage import Writer, prepared
+from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import DataError
 
 SPACE = FactorSpace(

@@ -14,7 +14,7 @@ from unweave.data.factors import FactorSpace
 from unweave.data.files.mat import read_mat
 from unweave.data.files.unix_compress import decompress
 from unweave.data.recipes import Recipe, SourceFile
-from unweave.data.storage import Writer, prepared
+from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import DataError
 
 FACTORS = ("left_right", "up_down", "light")

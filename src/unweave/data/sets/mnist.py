@@ -13,7 +13,7 @@ from unweave.data.factors import FactorSpace
 from unweave.data.files.factor_table import checked_factors
 from unweave.data.files.idx import read_idx
 from unweave.data.recipes import Recipe, SourceFile
-from unweave.data.storage import Writer, prepared
+from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import unknown_name
 
 SPACE = FactorSpace(["class"], [10], categorical=["class"], value_names={"class": list("0123456789")})

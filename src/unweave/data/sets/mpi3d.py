@@ -10,7 +10,7 @@ from unweave.data.dataset import Dataset, from_grid
 from unweave.data.factors import FactorSpace
 from unweave.data.files.npz import stream_npz
 from unweave.data.recipes import Recipe, SourceFile
-from unweave.data.storage import Writer, prepared
+from unweave.data.storage.prepared import Writer, prepared
 
 _NAMES = ["colour", "shape", "size", "height", "background", "x", "y"]
 _CATEGORICAL = ["colour", "shape", "background"]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from unweave.data.dataset import Array, Dataset
 from unweave.data.factors import FactorSpace
-from unweave.data.functions import from_function
+from unweave.data.own.functions import from_function
 from unweave.data.recipes import Recipe
 from unweave.errors import ArgumentError
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from unweave.data.dataset import Dataset
 from unweave.data.factors import FactorSpace
-from unweave.data.lazy import drawn_on_demand
 from unweave.data.recipes import Recipe
 from unweave.data.render import ROOMS_SIZES, render_rooms
+from unweave.data.storage.lazy import drawn_on_demand
 
 SPACE = FactorSpace(
     ["floor_hue", "wall_hue", "object_hue", "scale", "shape", "orientation"],

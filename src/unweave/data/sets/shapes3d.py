@@ -13,7 +13,7 @@ from unweave.data.files.checksum import check_sha256
 from unweave.data.files.factor_table import check_grid, ranks
 from unweave.data.files.hdf5 import read_hdf5, stream_hdf5
 from unweave.data.recipes import Recipe, SourceFile
-from unweave.data.storage import Writer, prepared
+from unweave.data.storage.prepared import Writer, prepared
 
 SPACE = FactorSpace(
     ["floor_hue", "wall_hue", "object_hue", "scale", "shape", "orientation"],

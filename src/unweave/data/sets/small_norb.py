@@ -13,7 +13,7 @@ from unweave.data.files.factor_table import checked_factors
 from unweave.data.files.norb import read_norb, stream_norb
 from unweave.data.files.pictures import resize
 from unweave.data.recipes import Recipe, SourceFile
-from unweave.data.storage import Writer, prepared
+from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import DataError
 from unweave.progress import progress
 

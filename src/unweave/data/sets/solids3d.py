@@ -9,9 +9,9 @@ from pathlib import Path
 
 from unweave.data.dataset import Dataset
 from unweave.data.factors import FactorSpace
-from unweave.data.lazy import drawn_on_demand
 from unweave.data.recipes import Recipe
 from unweave.data.render import SOLIDS_SIZES, render_solids
+from unweave.data.storage.lazy import drawn_on_demand
 
 SPACE = FactorSpace(
     ["identity", "azimuth", "elevation", "light"], SOLIDS_SIZES, categorical=["identity", "light"]

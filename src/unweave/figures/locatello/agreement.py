@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from unweave.analyses import agreement as analysis
+from unweave.analyses.rank_correlation import rank_correlations
 from unweave.figures.exhibits import Exhibit
 from unweave.figures.locatello.drawing import cloud, heat_map
 from unweave.figures.locatello.panels import counted, panels, panels_in_turn
 from unweave.figures.style import data_name, metric_name, paper_style
 from unweave.study import NotInStudyError, Results
-from unweave.study.analyses import agreement as analysis
-from unweave.study.analyses.rank_correlation import rank_correlations
 
 _MAIN = "dsprites"
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from matplotlib.figure import Figure
 
+from unweave.analyses import downstream as analysis
 from unweave.figures.exhibits import Exhibit
 from unweave.figures.locatello.agreement import HEAT_MAP, correlation_panels
 from unweave.figures.locatello.drawing import cloud
 from unweave.figures.locatello.panels import counted, panels_by_name
 from unweave.figures.style import data_name, metric_name, paper_style
 from unweave.study import Results
-from unweave.study.analyses import downstream as analysis
 
 
 def _with_downstream(results: Results) -> Figure:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
+from unweave.analyses import agreement as analysis
+from unweave.analyses.settings import DISENTANGLEMENT_METRICS
 from unweave.figures.exhibits import Exhibit
 from unweave.figures.locatello.agreement import HEAT_MAP, correlation_panels
 from unweave.figures.locatello.drawing import strength_lines
 from unweave.figures.locatello.panels import counted, panels_by_name
 from unweave.figures.style import data_name, look, metric_name, order, paper_style
 from unweave.study import Results
-from unweave.study.analyses import agreement as analysis
-from unweave.study.analyses.settings import DISENTANGLEMENT_METRICS
 
 
 def _distributions(results: Results) -> Figure:

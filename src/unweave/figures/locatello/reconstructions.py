@@ -9,6 +9,7 @@ import torch
 from matplotlib.figure import Figure
 from PIL import Image
 
+from unweave.analyses.variants import by_variant
 from unweave.data.batches import to_tensor
 from unweave.errors import ArgumentError, DataError
 from unweave.figures.exhibits import Exhibit
@@ -18,7 +19,6 @@ from unweave.figures.sheet import Row
 from unweave.figures.style import data_name, method_name
 from unweave.figures.tiles import draw_tiles
 from unweave.study import NotInStudyError, Results
-from unweave.study.analyses.variants import by_variant
 
 _PAIRS = 6
 _SEED = 0

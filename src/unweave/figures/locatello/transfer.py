@@ -5,13 +5,13 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
+from unweave.analyses import transfer as analysis
+from unweave.analyses.selection import outperforming_random
 from unweave.figures.exhibits import Exhibit
 from unweave.figures.locatello.agreement import correlation_panels, main_data
 from unweave.figures.locatello.panels import counted, panels_by_name
 from unweave.figures.style import data_name, look, metric_name, order, paper_style
 from unweave.study import NotInStudyError, Results
-from unweave.study.analyses import transfer as analysis
-from unweave.study.analyses.selection import outperforming_random
 
 
 def _between_data(results: Results) -> Figure:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from unweave.analyses.variants import in_order, variants
 from unweave.figures.style import data_name, method_name, metric_name, order, representation_name
 from unweave.study import Results
-from unweave.study.analyses.variants import in_order, variants
 from unweave.study.results import RUN_COLUMNS
 
 _MANY = 12  # longer lists of numbers are shortened

@@ -7,9 +7,9 @@ from html import escape
 
 import pandas as pd
 
+from unweave.analyses.scores import CONDITIONS
 from unweave.figures.report.tables import MISSING, csv_text, flat, scrolling, tex_text
 from unweave.figures.style import data_name, method_name, metric_name, order
-from unweave.study.analyses.scores import CONDITIONS
 from unweave.study.results import label_modes
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from unweave.analyses.scores import median_scores
 from unweave.errors import ArgumentError, UnweaveError
 from unweave.figures.papers import PAPERS, find_paper
 from unweave.figures.report.draw import FORMATS, draw
@@ -15,7 +16,6 @@ from unweave.figures.report.tables import csv_text
 from unweave.files import replacing
 from unweave.progress import progress
 from unweave.study import NotInStudyError, Results
-from unweave.study.analyses.scores import median_scores
 
 PAGE = "report.html"
 _LINK = re.compile(r'href="((?:figures|tables)/[^"/\\]+)"')

@@ -1,0 +1,196 @@
+"""A folder of images, with a table of their factors, is a data set."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unweave.data.dataset import Dataset
+from unweave.data.files.checksum import sha256_of
+from unweave.data.files.factor_csv import read_factor_csv
+from unweave.data.files.image_file import SUFFIXES, Look, decode, look_at
+from unweave.data.own.arrays import labelled
+from unweave.data.own.columns import factor_table
+from unweave.data.storage.prepared import Writer, data_folder, prepared
+from unweave.errors import ArgumentError, DataError
+from unweave.files import write_text
+from unweave.progress import progress
+
+_VERSION = 1  # of the preparation: part of what decides whether it is current
+_AT_A_TIME = 256  # images in memory while decoding
+
+
+def from_folder(
+    path: str | os.PathLike[str],
+    factors: str | os.PathLike[str] | None = "factors.csv",
+    *,
+    size: int | tuple[int, int] | None = None,
+    channels: int | None = None,
+    categorical: Sequence[str] = (),
+    name: str | None = None,
+) -> Dataset:
+    """A data set of all images in a folder and below it, in the order of their relative paths.
+
+    The images are decoded once, into one memory-mapped array in the data folder; later loads open
+    that. It is made anew when an image was added, removed or changed (its size or time of change).
+
+    Parameters
+    ----------
+    path
+        the folder. Hidden files and folders are passed over; links are followed.
+    factors
+        a CSV file, by its path relative to the folder, with a header line. Its first column is an image's
+        path relative to the folder, the others are factors. Each image needs one line. Cells are
+        integers, floats or text, and become factors as in :func:`unweave.data.own.columns.factor_table`.
+        None: images without labels.
+    size
+        64, or (height, width): images are cut to this shape around their centre and resized (Lanczos,
+        antialiased). None: all must have the same size.
+    channels
+        1 for grey, 3 for colour; None: 3, unless every file holds a grey image.
+    categorical
+        the factors whose values have no order; columns of text are categorical anyway.
+    name
+        of the data set; by default the folder's.
+
+    Transparent images are laid on white, 16 bits are reduced to 8, and of an animation the
+    first frame is taken.
+    """
+    folder = Path(path).expanduser().absolute()
+    if not folder.is_dir():
+        raise ArgumentError("path", str(path), "needs a folder")
+    shape = _check_size(size)
+    if channels not in (None, 1, 3):
+        raise ArgumentError("channels", channels, "needs 1, 3 or None")
+    stamps = dict(sorted(_list(folder, "", (os.path.realpath(folder),))))
+    if not stamps:
+        raise DataError(f"{folder}: no images here ({', '.join(sorted(SUFFIXES))})")
+    columns = {} if factors is None else read_factor_csv(folder, folder / factors, list(stamps))
+    space, table = factor_table(columns, categorical)
+    array = _prepared(folder, stamps, shape, channels)
+    return labelled(folder.name if name is None else name, space, array, table)
+
+
+def folder_content(path: str | os.PathLike[str], factors: str = "factors.csv") -> str:
+    """A hash of a folder's images, their relative paths and its table of factors; not of where the folder is.
+
+    Files are read once: the hash is kept in the data folder until one of them has another size or time of change.
+    """
+    folder = Path(path).expanduser().absolute()
+    stamps = dict(sorted(_list(folder, "", (os.path.realpath(folder),))))
+    if (folder / factors).is_file():
+        status = (folder / factors).stat()
+        stamps[factors] = (status.st_size, status.st_mtime_ns)
+    seen = _digest([_VERSION, list(stamps.items())])
+    known = data_folder() / "folders" / f"{_digest(str(folder))[:32]}.json"
+    try:
+        told = json.loads(known.read_text())
+    except (OSError, ValueError):
+        told = {}
+    if told.get("seen") == seen:
+        return str(told["content"])
+    digest = hashlib.sha256()
+    with progress(f"reading {folder.name}", len(stamps), "files", transient=True) as advance:
+        for name in stamps:
+            digest.update(json.dumps([name, sha256_of(folder / name)]).encode())
+            advance(1)
+    content = digest.hexdigest()[:32]
+    with suppress(OSError):  # a data folder that cannot be written costs time only
+        write_text(known, json.dumps({"seen": seen, "content": content}))
+    return content
+
+
+def _list(folder: Path | str, prefix: str, above: tuple[str, ...]) -> Iterator[tuple[str, tuple[int, int]]]:
+    """The relative path of each image with its size and time of change.
+
+    ``above`` are the real paths of the folders on the way here: a link back to one would never end.
+    """
+    try:
+        entries = list(os.scandir(folder))
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be read ({error.strerror})") from error
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            real = os.path.realpath(entry.path)
+            if real not in above:
+                yield from _list(entry.path, f"{prefix}{entry.name}/", (*above, real))
+        elif Path(entry.name).suffix.lower() in SUFFIXES and entry.is_file():
+            status = entry.stat()
+            yield prefix + entry.name, (status.st_size, status.st_mtime_ns)
+
+
+def _prepared(
+    folder: Path, stamps: Mapping[str, tuple[int, int]], size: tuple[int, int] | None, channels: int | None
+) -> npt.NDArray[Any]:
+    """All images as one array (n, H, W, C).
+
+    The place depends on the folder and the options; the listing is the version of what is there, so
+    that the images of a changed folder replace the old ones instead of piling up beside them.
+    """
+    place = data_folder() / "folders" / _digest([str(folder), size, channels])[:32]
+    version = int(_digest([_VERSION, list(stamps.items())])[:15], 16)
+
+    def build(paths: Mapping[str, Path], out: Writer) -> None:
+        _build(folder, list(stamps), size, channels, out)
+
+    return prepared(place, [], build, version=version)["images"]
+
+
+def _build(
+    folder: Path, names: Sequence[str], size: tuple[int, int] | None, channels: int | None, out: Writer
+) -> None:
+    with ThreadPoolExecutor() as pool:  # Pillow decodes and resizes without holding the interpreter
+        with progress(f"looking at {folder.name}", len(names), "images") as advance:
+            looks: list[Look] = []
+            for start in range(0, len(names), _AT_A_TIME):
+                block = [folder / name for name in names[start : start + _AT_A_TIME]]
+                looks += pool.map(look_at, block)
+                advance(len(block))
+        height, width = _common_size(folder, names, looks) if size is None else size
+        depth = channels or (1 if all(look.is_grey for look in looks) else 3)
+        images = out.create("images", (len(names), height, width, depth))
+        with progress(f"preparing {folder.name}", len(names), "images") as advance:
+            for start in range(0, len(names), _AT_A_TIME):
+                block = [folder / name for name in names[start : start + _AT_A_TIME]]
+                decoded = pool.map(lambda path: decode(path, (height, width), depth), block)
+                for row, image in enumerate(decoded, start):
+                    images[row] = image
+                advance(len(block))
+
+
+def _common_size(folder: Path, names: Sequence[str], looks: Sequence[Look]) -> tuple[int, int]:
+    first = looks[0].size
+    for name, look in zip(names, looks, strict=True):
+        if look.size != first:
+            shown = " and ".join(f"{n} is {h} x {w}" for n, (h, w) in ((names[0], first), (name, look.size)))
+            raise DataError(
+                f"{folder}: images differ in size: {shown}. Pass size=64, say, to make them equal."
+            )
+    return first
+
+
+def _check_size(size: object) -> tuple[int, int] | None:
+    if size is None:
+        return None
+    pair = (size, size) if isinstance(size, int | np.integer) else size
+    if isinstance(pair, tuple | list) and len(pair) == 2:
+        height, width = pair
+        whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in pair)
+        if whole and height >= 1 and width >= 1:
+            return int(height), int(width)
+    raise ArgumentError("size", size, "needs a whole number >= 1, or two: (height, width)")
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""Data on disk: prepared once, filled on demand, downloaded and checked."""

@@ -1,0 +1,1 @@
+"""What is given beside the images: labels, pairs, labelled subsets, correlated factors."""

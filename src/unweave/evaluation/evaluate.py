@@ -1,0 +1,198 @@
+"""Every metric of a trained representation, each image encoded at most once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from unweave.data import Dataset
+from unweave.data.plain import plain
+from unweave.errors import ArgumentError, unknown_name
+from unweave.evaluation.evaluation import SAMPLED as SAMPLED
+from unweave.evaluation.evaluation import UNSUPERVISED as UNSUPERVISED
+from unweave.evaluation.evaluation import Evaluation
+from unweave.evaluation.table import Representation, RepresentationTable, method_of
+from unweave.evaluation.unsupervised import unsupervised
+from unweave.methods.vae.vae import LabelMode
+from unweave.metrics.parameters import check_bootstrap, check_seed, checked_params
+from unweave.metrics.registry import METRICS, check_params
+from unweave.metrics.score import Score
+
+Protocol = Literal["paper", "dlib"]
+
+PAPER = (
+    "beta_vae",
+    "factor_vae",
+    "mig",
+    "modularity",
+    "explicitness",
+    "dci",
+    "sap",
+    "gaussian_total_correlation",
+)
+# Where the text of the paper and the code of disentanglement_lib differ. All else is common.
+PROTOCOLS: dict[str, dict[str, dict[str, Any]]] = {
+    "paper": {
+        "factor_vae": {"prune": "variance"},
+        "dci": {"learner": "l1_svm"},
+        "gaussian_total_correlation": {"jitter": 1e-5},
+        "gaussian_total_correlation_sampled": {"jitter": 1e-5},
+    },
+    "dlib": {"factor_vae": {"prune": "std"}, "dci": {"learner": "gbt"}},
+}
+# These ask which factor was held, so that there must be two.
+ASK_WHICH = ("beta_vae", "factor_vae", "z_diff", "z_min_variance")
+
+
+def evaluate(
+    representation: Representation,
+    dataset: Dataset,
+    metrics: str | Sequence[str] = "paper",
+    protocol: Protocol = "paper",
+    seed: int = 0,
+    *,
+    num_train: int = 10_000,
+    num_test: int = 5_000,
+    params: Mapping[str, Mapping[str, Any]] | None = None,
+    codes: Literal["mean", "sampled"] = "mean",
+    labels: LabelMode | None = None,
+    bootstrap: int = 0,
+    on_score: Callable[[str, Score], None] | None = None,
+) -> dict[str, Score]:
+    """Score a representation on a data set with many metrics.
+
+    Parameters
+    ----------
+    representation
+        a run, a method, or any function from images (as the data set gives them) to codes (n, D).
+    metrics
+        "paper": those of Locatello et al.; "all": every one that applies; or a list of names.
+    protocol
+        where the paper's text and disentanglement_lib's code differ, which to follow.
+    num_train, num_test
+        points for metrics that learn from codes, and for their judgement.
+    params
+        parameters of single metrics: {"dci": {"learner": "forest"}}.
+    codes
+        of a VAE, score the mean of q(z|x) (as the papers do) or one draw from it per image.
+    labels
+        how an encoder that takes labels comes by them: "given", "predicted" or "unknown", as
+        :class:`RepresentationTable` has it. Each score's ``params["labels"]`` says which it was. With "given" the
+        codes were made from the very factors that they are scored against: such scores do not compare with others.
+    bootstrap
+        how many times to compute each score again, for a 95 % interval in ``details["interval"]``: on random halves of
+        the points, as :func:`score` does; with other votes, where a metric intervenes on the factors of the data
+        set; on other images, for "unsupervised". It is not clipped to the metric's range.
+    on_score
+        called with each name and score as soon as it is there.
+
+    Of a VAE, "rmig" gets the log-variance of q(z|x), and metrics of the posterior the correlation of its noise; a draw
+    from the posterior (``codes="sampled"``) is a point, without noise of its own.
+
+    Each metric draws from a random source of its own, made from ``seed`` and its name: a score does not
+    depend on which others are computed. The same points serve all metrics on codes and factors.
+    """
+    seed, num_train, num_test = plain((seed, num_train, num_test))
+    chosen = _chosen(metrics, dataset, representation)
+    seed, bootstrap = check_seed(seed), check_bootstrap(bootstrap)
+    if protocol not in PROTOCOLS:
+        raise unknown_name("protocol", protocol, PROTOCOLS)
+    settings = {name: dict(PROTOCOLS[protocol].get(name, {})) for name in chosen}
+    for name, own in (params or {}).items():
+        if name not in chosen:
+            raise unknown_name("params", name, chosen)
+        settings[name] |= plain(own)
+    for name in chosen:
+        check_settings(name, settings[name])
+    for name, value in (("num_train", num_train), ("num_test", num_test)):
+        if not isinstance(value, int) or value < 2:
+            raise ArgumentError(name, value, "needs a whole number >= 2")
+    if codes not in ("mean", "sampled"):
+        raise unknown_name("codes", codes, ("mean", "sampled"))
+    table = RepresentationTable(representation, dataset, labels)
+    if codes == "sampled" and table.method is None:
+        raise ArgumentError(
+            "codes", codes, "needs a VAE: another representation has no posterior to draw from"
+        )
+    try:
+        evaluation = Evaluation(table, seed, num_train, num_test, codes == "sampled", bootstrap)
+        return {name: evaluation.score(name, settings[name], on_score) for name in chosen}
+    finally:
+        table.flush()
+
+
+def for_arrays(which: str, factors: npt.NDArray[Any] | None, posterior: bool = False) -> list[str]:
+    """The metrics of "paper" or "all" that plain arrays allow.
+
+    ``factors`` (n, K), if there are any; ``posterior``: whether there are log-variances next to the codes.
+    """
+    if which not in ("paper", "all"):
+        raise unknown_name("metrics", which, ("paper", "all"))
+    sizes = [] if factors is None else [len(np.unique(column)) for column in np.atleast_2d(factors.T)]
+    discrete = factors is not None and (
+        factors.dtype.kind != "f" or bool((factors == np.floor(factors)).all())
+    )
+
+    def fits(name: str) -> bool:
+        metric = METRICS[name]
+        if metric.kind in ("models", "posterior"):
+            return metric.kind == "posterior" and posterior
+        if name == "attribute_classification":
+            return discrete and max(sizes) <= 2
+        if name in ASK_WHICH:
+            return discrete and sum(size > 1 for size in sizes) > 1
+        return not metric.factors or discrete or (bool(sizes) and metric.continuous)
+
+    return [name for name in (PAPER if which == "paper" else METRICS) if fits(name)]
+
+
+def check_settings(name: str, params: Mapping[str, Any]) -> None:
+    """Refuse a metric that is not known, and parameters that it does not have."""
+    if name == UNSUPERVISED:
+        for key in params:
+            if key != "num_images":
+                raise unknown_name(f"parameter of {name}", key, ["num_images"])
+        checked_params(unsupervised, params)
+    else:
+        check_params("gaussian_total_correlation" if name == SAMPLED else name, dict(params))
+
+
+def applies(name: str, data: Dataset, is_vae: bool) -> bool:
+    """Whether a metric makes sense for a data set and a kind of representation."""
+    has_factors = bool(data.space) and data.space.discrete and data.finite
+    if name == "attribute_classification":
+        return has_factors and set(data.space.sizes) == {2}
+    if name in (UNSUPERVISED, SAMPLED) or METRICS[name].kind == "posterior":
+        return is_vae
+    if METRICS[name].continuous:
+        return bool(data.space)
+    if name in ASK_WHICH:
+        return has_factors and sum(size != 1 for size in data.space.sizes) > 1
+    return has_factors or not _needs_factors(name)
+
+
+def _chosen(metrics: str | Sequence[str], data: Dataset, representation: Representation) -> list[str]:
+    is_vae = method_of(representation) is not None
+    has_factors = bool(data.space) and data.space.discrete and data.finite
+    for_vaes = [UNSUPERVISED, SAMPLED]
+    if isinstance(metrics, str) and metrics in ("paper", "all"):
+        wanted = list(PAPER) if metrics == "paper" else [n for n, m in METRICS.items() if m.kind != "models"]
+        wanted += for_vaes
+        return [name for name in wanted if applies(name, data, is_vae)]
+    named = [metrics] if isinstance(metrics, str) else list(metrics)
+    known = [name for name in METRICS if METRICS[name].kind != "models"] + for_vaes
+    for name in named:
+        if name not in known:
+            raise unknown_name("metrics", name, [*known, "paper", "all"])
+        if not applies(name, data, is_vae):
+            told = "needs a VAE" if has_factors or not _needs_factors(name) else "needs discrete factors"
+            told = "needs two discrete factors" if name in ASK_WHICH else told
+            raise ArgumentError("metrics", name, f"{told}; this is {data.name} with {representation!r:.60}")
+    return list(dict.fromkeys(named))
+
+
+def _needs_factors(name: str) -> bool:
+    return name not in (UNSUPERVISED, SAMPLED) and METRICS[name].factors

@@ -1,0 +1,208 @@
+"""Can a prior p(z|u) identify the codes? Condition (iv) of Theorem 1 (Khemakhem et al. 2020; Mita et al. 2021)."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.linalg import qr
+
+from unweave.data import Dataset
+from unweave.data.own.columns import as_array
+from unweave.errors import ArgumentError
+from unweave.evaluation.table import method_of
+from unweave.methods import VAE
+from unweave.methods.checks import check_count, check_positive
+from unweave.training import Run
+
+Array = npt.NDArray[np.float64]
+
+_MOST_ROWS = 100_000  # of a data set, in which distinct labels are looked for
+_RANDOM_CHOICES = 100
+
+
+@dataclass(frozen=True, eq=False)
+class PriorRank:
+    """How many directions the natural parameters of a prior given labels vary in.
+
+    rank, needed
+        of all differences lambda(u) - lambda(u'), and what the theorem asks for: nk = 2n of n latents. It is the
+        largest rank that any choice of labels gives the matrix L.
+    num_labels
+        how many distinct labels there were; the theorem needs nk + 1.
+    labels
+        (nk + 1, d): u_0 and the others that L was made of, chosen to keep L far from singular; all if there are fewer.
+    singular_values, condition
+        of this L, the largest first, and the ratio of the first to the last; inf where L is not invertible.
+    random_condition
+        the median condition number of L over random choices of labels.
+    """
+
+    rank: int
+    needed: int
+    num_labels: int
+    labels: Array
+    singular_values: Array
+    condition: float
+    random_condition: float
+
+    @property
+    def enough_labels(self) -> bool:
+        """Whether there are nk + 1 distinct labels."""
+        return self.num_labels > self.needed
+
+    @property
+    def invertible(self) -> bool:
+        """Whether labels can be chosen so that L is invertible: condition (iv)."""
+        return self.rank == self.needed
+
+
+def conditional_prior_rank(
+    method: Run | VAE,
+    labels: Dataset | npt.ArrayLike,
+    *,
+    num_labels: int = 1_000,
+    tolerance: float = 1e-6,
+    seed: int = 0,
+) -> PriorRank:
+    """Whether a method's p(z|u) = N(m(u), diag v(u)) fulfils condition (iv) of Theorem 1, numerically.
+
+    There must be nk + 1 labels such that the nk x nk matrix
+
+        L = (lambda(u_1) - lambda(u_0), …, lambda(u_nk) - lambda(u_0)),    lambda_i(u) = (m_i / v_i, -1 / (2 v_i))
+
+    is invertible; a Gaussian has k = 2 natural parameters per latent. The condition is on the model as well as on the
+    data: with a prior that fails it, codes are not identified. That a learned prior fulfils it does not say that
+    the codes are the true sources; :func:`~unweave.metrics.predictors.mcc.mcc` does, where those are known.
+
+    Each latent is first scaled to mean 0 and variance 1 over the labels, so that singular values have a meaning (a
+    latent whose prior does not depend on u has natural parameters (0, -1/2)) and none depends on a latent's units.
+
+    Parameters
+    ----------
+    method
+        one with a prior given labels, or a run of such a one.
+    labels
+        the data set that the method learns from, or labels u (M, d) of one's own. Of the data's rows all are
+        looked at, or 100,000 random ones.
+    num_labels
+        at most so many distinct labels are used: a random part of them.
+    tolerance
+        a singular value of the differences counts as 0 below this part of the largest one of lambda itself.
+    seed
+        of the random choices.
+    """
+    trained = method_of(method)
+    if trained is None:
+        raise ArgumentError("method", method, "needs a method, or a run")
+    if trained.prior is None:
+        told = "has no prior given labels: ivae, idvae and any method with prior=… do"
+        raise ArgumentError("method", trained.spec.name, told)
+    check_count("num_labels", num_labels)
+    check_positive("tolerance", tolerance)
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise ArgumentError("seed", seed, "needs a whole number >= 0")
+    rng = np.random.default_rng(seed)
+    u = _distinct(_labels(trained, labels, num_labels, rng), num_labels, rng)
+    parameters = _parameters_of(trained, u)
+    needed = parameters.shape[1]
+    scale = np.linalg.norm(parameters, 2)
+    spread = _singular_values(parameters - parameters.mean(0))
+    rank = int((spread > tolerance * scale).sum())
+    chosen = _best_labels(parameters)
+    singular_values = _singular_values(_differences(parameters[chosen]))
+    return PriorRank(
+        rank,
+        needed,
+        len(u),
+        u[chosen],
+        singular_values,
+        _condition(singular_values) if rank == needed else np.inf,
+        _random_condition(parameters, rng) if rank == needed else np.inf,
+    )
+
+
+def natural_parameters(mean: Array, variance: Array) -> Array:
+    """(m / v, -1 / (2 v)) of Gaussians (M, n), which go with the sufficient statistics z and z^2: (M, 2n)."""
+    return np.concatenate([mean / variance, -0.5 / variance], axis=1)
+
+
+def _labels(
+    method: VAE, given: Dataset | npt.ArrayLike, num_labels: int, rng: np.random.Generator
+) -> npt.NDArray[Any]:
+    if isinstance(given, Dataset):
+        labels = method.labels_for(given)
+        assert labels is not None
+        if not given.finite:
+            return labels.sample(num_labels, rng)
+        rows = np.arange(len(given)) if labels.subset is None else labels.subset.rows
+        return labels.of(
+            rows if len(rows) <= _MOST_ROWS else np.sort(rng.choice(rows, _MOST_ROWS, replace=False))
+        )
+    u = as_array(given, "labels")
+    assert method.layout is not None
+    if u.ndim != 2 or u.dtype.kind not in "fiub" or u.shape[1] != method.layout.width:
+        told = f"{u.dtype} array of shape {u.shape}"
+        raise ArgumentError(
+            "labels", told, f"needs numbers of shape (M, {method.layout.width}), or a data set"
+        )
+    return u
+
+
+def _distinct(u: npt.NDArray[Any], num_labels: int, rng: np.random.Generator) -> Array:
+    known = u[~np.isnan(u).any(axis=1)].astype(np.float64)
+    if not len(known):
+        raise ArgumentError("labels", "none that are known", "needs at least one row with all labels")
+    distinct = np.unique(known, axis=0)
+    if len(distinct) <= num_labels:
+        return distinct
+    return distinct[np.sort(rng.choice(len(distinct), num_labels, replace=False))]
+
+
+def _parameters_of(method: VAE, u: Array) -> Array:
+    """lambda(u) (M, 2n) of latents scaled to mean 0 and variance 1 over the labels, in double precision."""
+    prior = copy.deepcopy(method.prior).double().cpu()
+    with torch.no_grad():
+        prior_mean, log_variance = prior.given(torch.from_numpy(u))
+    mean, variance = prior_mean.numpy(), log_variance.exp().numpy()
+    wrong = ~(np.isfinite(mean) & np.isfinite(variance) & (variance > 0)).all(1)
+    if wrong.any():
+        raise ArgumentError("labels", u[wrong.argmax()].tolist(), "p(z|u) is not finite there")
+    of_latent = variance.mean(0) + mean.var(0)
+    return natural_parameters((mean - mean.mean(0)) / np.sqrt(of_latent), variance / of_latent)
+
+
+def _best_labels(parameters: Array) -> npt.NDArray[np.int64]:
+    """u_0, the label nearest to the mean, and up to nk others, each the farthest from the span of those before it."""
+    first = np.square(parameters - parameters.mean(0)).sum(1).argmin()
+    others = np.delete(np.arange(len(parameters)), first)
+    if not len(others):
+        return np.array([first])
+    _, _, order = qr((parameters[others] - parameters[first]).T, mode="economic", pivoting=True)
+    return np.concatenate([[first], others[order[: parameters.shape[1]]]])
+
+
+def _differences(parameters: Array) -> Array:
+    """L (nk, m) of the natural parameters (m + 1, nk) of u_0 .. u_m."""
+    return np.asarray((parameters[1:] - parameters[0]).T)
+
+
+def _random_condition(parameters: Array, rng: np.random.Generator) -> float:
+    count, needed = parameters.shape
+    found = []
+    for _ in range(_RANDOM_CHOICES):
+        chosen = rng.choice(count, needed + 1, replace=False)
+        found.append(_condition(_singular_values(_differences(parameters[chosen]))))
+    return float(np.median(found))
+
+
+def _singular_values(matrix: Array) -> Array:
+    return np.asarray(np.linalg.svd(matrix, compute_uv=False), np.float64)
+
+
+def _condition(singular_values: Array) -> float:
+    return float(singular_values[0] / singular_values[-1]) if singular_values[-1] > 0 else np.inf

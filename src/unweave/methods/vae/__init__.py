@@ -1,0 +1,1 @@
+"""Variational autoencoders: one file per method, beside the parts that they share."""

@@ -1,0 +1,36 @@
+"""ML-VAE (Bouchacourt et al. 2018): as Group-VAE, but shared codes are a product of Gaussians."""
+
+from __future__ import annotations
+
+import torch
+
+from unweave.data.supervision.pairs import Changed
+from unweave.methods.checks import check_not_negative
+from unweave.methods.terms import Posterior
+from unweave.methods.vae.composition import Composition
+from unweave.methods.vae.kl import KL
+from unweave.methods.vae.pairing import Pairing
+
+
+def ml_vae(beta: float = 1.0, k: Changed = 1) -> Composition:
+    """reconstruction + beta * KL of pairs that differ in k known factors; codes of all others are multiplied.
+
+    ``k``: a number, or "random". Code i stands for factor i: see :class:`~unweave.methods.vae.pairing.Pairing`.
+
+    In the paper a shared code is drawn once for its group, and its KL counts once; here, as in Locatello et al.
+    (2020), each image of a pair has its own draw and KL.
+    """
+    check_not_negative("beta", beta)
+    return Composition([KL(beta)], pairing=Pairing(k, product_posterior))
+
+
+def product_posterior(first: Posterior, second: Posterior) -> Posterior:
+    """The normalised product of two Gaussian densities: precisions add up, means are weighted by them.
+
+        1 / v = 1 / v_1 + 1 / v_2,    m = v (m_1 / v_1 + m_2 / v_2)
+
+    disentanglement_lib has the same mean and twice the variance: the mean of the precisions, not their sum.
+    """
+    weight = torch.sigmoid(first.log_variance - second.log_variance)
+    mean = torch.lerp(first.mean, second.mean, weight)
+    return Posterior(mean, -torch.logaddexp(-first.log_variance, -second.log_variance))

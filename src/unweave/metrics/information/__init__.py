@@ -1,0 +1,1 @@
+"""Metrics that count: mutual information between codes and factors."""

@@ -1,0 +1,50 @@
+"""JEMMIG: joint entropy minus mutual information gap."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unweave.errors import ArgumentError
+from unweave.metrics.information.discretise import discretise
+from unweave.metrics.information.mutual_information import (
+    entropy,
+    gap_of_two_largest,
+    joint_entropy_matrix,
+    mutual_information_matrix,
+    varying_factors,
+)
+from unweave.metrics.score import Sample, Score
+
+
+def jemmig(sample: Sample, *, num_bins: int = 20, rule: str = "min_max") -> Score:
+    """1 - mean over k of (H(z_a, v_k) - I(z_a; v_k) + I(z_b; v_k)) / (H(v_k) + log num_bins).
+
+    Do & Tran, "Theory and evaluation metrics for learning disentangled representations", 2020, where a and b
+    are the two codes that know most of v_k; turned round, so that 1 is best, and binned as in the program of
+    Carbonneau et al. (2022). Unlike MIG it punishes a code that also tells other things: H(z_a, v_k) grows.
+
+    ``details``: ``matrix`` (D, K) mutual information in nats; ``joint_entropy`` (D, K); ``best`` (K,) the
+    codes a; ``per_factor`` (K,); ``excluded``, the factors with one value only, nan and not in the mean.
+
+    Of codes that know equally much, a is the one with the smallest joint entropy. With one code the second
+    best is 0. Under 2 bins or 2 points, or if no factor varies: ArgumentError.
+    """
+    if num_bins < 2:
+        raise ArgumentError("num_bins", num_bins, "needs at least 2")
+    varying = varying_factors(sample)
+    bins = discretise(sample.given, num_bins, rule=rule)
+    matrix = mutual_information_matrix(bins, sample.factors)
+    joint = joint_entropy_matrix(bins, sample.factors)
+    as_good_as_best = matrix >= matrix.max(axis=0) - 1e-12
+    best = np.where(as_good_as_best, joint, np.inf).argmin(axis=0)
+    worst = entropy(sample.factors) + np.log(num_bins)
+    found = joint.min(axis=0, where=as_good_as_best, initial=np.inf) - gap_of_two_largest(matrix, axis=0)
+    per_factor = np.where(varying, 1.0 - found / worst, np.nan)
+    details = {
+        "matrix": matrix,
+        "joint_entropy": joint,
+        "best": best,
+        "per_factor": per_factor,
+        "excluded": np.flatnonzero(~varying),
+    }
+    return Score(float(per_factor[varying].mean()), details, {"num_bins": num_bins, "rule": rule})

@@ -1,0 +1,70 @@
+"""Mutual information gap."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unweave.errors import unknown_name
+from unweave.metrics.information.discretise import discretise
+from unweave.metrics.information.mutual_information import (
+    entropy,
+    gap_of_two_largest,
+    mutual_information_matrix,
+    varying_factors,
+)
+from unweave.metrics.score import Sample, Score
+
+RULE_OF = {"factor": "histogram", "code": "min_max"}
+
+
+def mig(sample: Sample, *, num_bins: int = 20, denominator: str = "factor", rule: str | None = None) -> Score:
+    """MIG = mean over k of (I(z_a; v_k) - I(z_b; v_k)) / H(v_k), with a and b the two codes that know most.
+
+    Chen et al., "Isolating sources of disentanglement in variational autoencoders", 2018, with codes binned
+    as in disentanglement_lib (:func:`unweave.metrics.information.discretise.discretise`); factors stay as they are.
+    ``denominator="code"`` divides by H(z), each information by that of its own code, as the program of Carbonneau et
+    al. (2022) does. ``rule`` is the way of binning; by default the one that goes with the denominator (``histogram``
+    and ``min_max``).
+
+    ``details``: ``matrix`` (D, K) mutual information in nats, relative to H(z) where that is the denominator;
+    ``factor_entropy`` (K,); ``per_factor`` (K,) gaps; ``excluded``, the factors that have one value only: their gap
+    is nan and the mean leaves them out.
+
+    A perfect code of a factor with more values than bins scores below 1. With one code the second best is 0.
+    A constant code knows nothing. Under 2 points, or if no factor varies: ArgumentError.
+    """
+    if denominator not in RULE_OF:
+        raise unknown_name("denominator", denominator, RULE_OF)
+    rule = RULE_OF[denominator] if rule is None else rule
+    varying = varying_factors(sample)
+    bins = discretise(sample.given, num_bins, rule=rule)
+    matrix = mutual_information_matrix(bins, sample.factors)
+    params = {"num_bins": num_bins, "denominator": denominator, "rule": rule}
+    if denominator == "factor":
+        return gap_score(matrix, entropy(sample.factors), varying, params)
+    own = entropy(bins)[:, None]
+    relative = matrix / np.where(own > 0, own, 1.0)
+    found = gap_score(relative, np.ones(len(varying)), varying, params)
+    return replace(found, details={**found.details, "factor_entropy": entropy(sample.factors)})
+
+
+def gap_score(
+    matrix: npt.NDArray[np.float64],
+    factor_entropy: npt.NDArray[np.float64],
+    varying: npt.NDArray[np.bool_],
+    params: dict[str, Any],
+) -> Score:
+    """The mean gap of a (D, K) matrix of mutual information, relative to the factors' entropies."""
+    per_factor = np.full(len(factor_entropy), np.nan)
+    per_factor[varying] = gap_of_two_largest(matrix, axis=0)[varying] / factor_entropy[varying]
+    details = {
+        "matrix": matrix,
+        "factor_entropy": factor_entropy,
+        "per_factor": per_factor,
+        "excluded": np.flatnonzero(~varying),
+    }
+    return Score(float(per_factor[varying].mean()), details, params)

@@ -1,0 +1,46 @@
+"""MIG-sup: the mutual information gap of codes instead of factors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unweave.errors import unknown_name
+from unweave.metrics.information.discretise import discretise
+from unweave.metrics.information.mig import RULE_OF
+from unweave.metrics.information.mutual_information import (
+    entropy,
+    gap_of_two_largest,
+    mutual_information_matrix,
+    varying_factors,
+)
+from unweave.metrics.score import Sample, Score
+
+
+def mig_sup(
+    sample: Sample, *, denominator: str = "code", num_bins: int = 20, rule: str | None = None
+) -> Score:
+    """Mean over codes of the gap between the two factors that a code knows best, in normalised information.
+
+    Li et al., "Progressive learning and disentanglement of hierarchical representations", 2020:
+    (1/D) sum_j (I(z_j; v_a)/H - I(z_j; v_b)/H). ``denominator`` says which entropy H is: ``code``, H(z_j) as
+    in the widely used program of Carbonneau et al. (2022), or ``factor``, H(v_k) as in the paper. ``rule`` is the way
+    of binning; by default the one that goes with the denominator (``min_max`` and ``histogram``).
+
+    ``details``: ``matrix`` (D, K) normalised information; ``per_code`` (D,) gaps; ``excluded``, the factors
+    with one value only, which are left out of the search for the two best.
+
+    A constant code has gap 0 and counts. With one factor the second best is 0. Under 2 points, or if no
+    factor varies: ArgumentError.
+    """
+    if denominator not in RULE_OF:
+        raise unknown_name("denominator", denominator, RULE_OF)
+    rule = RULE_OF[denominator] if rule is None else rule
+    varying = varying_factors(sample)
+    bins = discretise(sample.given, num_bins, rule=rule)
+    information = mutual_information_matrix(bins, sample.factors)
+    entropies = entropy(sample.factors)[None, :] if denominator == "factor" else entropy(bins)[:, None]
+    matrix = information / np.where(entropies > 0, entropies, 1.0)
+    per_code = gap_of_two_largest(matrix[:, varying], axis=1)
+    details = {"matrix": matrix, "per_code": per_code, "excluded": np.flatnonzero(~varying)}
+    params = {"denominator": denominator, "num_bins": num_bins, "rule": rule}
+    return Score(float(per_code.mean()), details, params)

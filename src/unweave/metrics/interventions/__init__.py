@@ -1,0 +1,1 @@
+"""Metrics that hold a factor fixed and watch the codes."""

@@ -1,0 +1,289 @@
+"""Batches of codes in which one factor is held: what the metrics that intervene on factors look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from unweave.data.factors import FactorSpace
+from unweave.errors import ArgumentError, unknown_name
+from unweave.metrics.interventions.draws import randints
+from unweave.metrics.score import Codes, Factors, Sample
+
+Held = Literal["pair", "batch"]
+Random = np.random.RandomState
+
+_POINTS_PER_BLOCK = 32_768
+
+
+class Interventions(Protocol):
+    """A representation that can be asked for the codes of images with chosen factors."""
+
+    @property
+    def space(self) -> FactorSpace:
+        """The factors, all discrete."""
+
+    def codes(self, factors: Factors, rng: Random) -> Codes:
+        """Codes (n, D) of images of these factors (n, K).
+
+        ``rng`` is for what is random about an image of given factors (noise, a nuisance factor). Where
+        nothing is, it must be left alone: many batches are then asked for in one call.
+        """
+
+
+class Copies(Interventions, Protocol):
+    """One whose images of given factors differ in a nuisance factor only, drawn by ``rng.randint(copies, size=n)``.
+
+    It draws by itself in ``codes``; votes draw many at once and ask for what they drew.
+    """
+
+    @property
+    def copies(self) -> int:
+        """The number of values of the nuisance factor; 1 if there is none, or if more than it is random."""
+
+    def codes_of(self, factors: Factors, copy: npt.NDArray[np.int64]) -> Codes:
+        """Codes (n, D) of images of these factors (n, K) and values (n,) of the nuisance factor."""
+
+
+class Votes(NamedTuple):
+    """The batches of a number of votes: in each vote one factor is held.
+
+    ``factor`` (votes,) is the number of that factor, ``codes`` has shape (votes, batches, batch_size, D).
+    """
+
+    factor: npt.NDArray[np.int64]
+    codes: Codes
+
+
+class VoteSource(Protocol):
+    """What draws batches, from a representation or from a table."""
+
+    @property
+    def num_factors(self) -> int:
+        """K, the number of factors."""
+
+    @property
+    def varying(self) -> npt.NDArray[np.int64]:
+        """The factors with more than one value: only these are held."""
+
+    def sample(self, n: int, rng: Random) -> Codes:
+        """Codes (n, D) of independent points."""
+
+    def votes(self, number: int, batches: int, batch_size: int, held: Held, rng: Random) -> Votes:
+        """Draw votes, each with a factor drawn uniformly from ``varying``.
+
+        ``held="pair"``: point i of each batch has the value of point i of the first batch.
+        ``held="batch"``: all points of a batch have the value of its first point.
+        """
+
+
+class TableInterventions:
+    """The rows of a sample as a representation: for codes that cannot be asked for other factors.
+
+    A held factor has the value of a row drawn uniformly among those whose value another row has too. The rows
+    of a batch that holds it are drawn uniformly, with replacement, among all with this value; the second row of
+    a pair is never the first again (else pairs of a factor with many values would be told by how small their
+    differences are). The other factors are as they are in these rows: independent of the held one only if
+    they are so in the sample.
+
+    A factor of which no value occurs twice cannot be held: ArgumentError.
+    """
+
+    def __init__(self, sample: Sample) -> None:
+        self.space = FactorSpace(
+            [f"factor_{k}" for k in range(sample.factors.shape[1])],
+            [len(np.unique(column)) for column in sample.factors.T],
+        )
+        self.num_factors = self.space.num_factors
+        self.varying = np.flatnonzero((sample.factors != sample.factors[0]).any(axis=0))
+        self._codes = sample.codes
+        self._groups = {k: _Groups(k, sample.factors[:, k]) for k in self.varying.tolist()}
+
+    def sample(self, n: int, rng: Random) -> Codes:
+        """Codes (n, D) of rows drawn uniformly with replacement."""
+        return self._codes[rng.randint(len(self._codes), size=n)]
+
+    def votes(self, number: int, batches: int, batch_size: int, held: Held, rng: Random) -> Votes:
+        """Draw votes as :class:`VoteSource` says."""
+        factor = self.varying[rng.randint(len(self.varying), size=number)]
+        rows = np.empty((number, batches, batch_size), dtype=np.int64)
+        for k, groups in self._groups.items():
+            chosen = np.flatnonzero(factor == k)
+            if held == "pair":
+                rows[chosen, 0] = groups.first(rng, (len(chosen), batch_size))
+                rows[chosen, 1:] = groups.others(
+                    rng, rows[chosen, :1], (len(chosen), batches - 1, batch_size)
+                )
+            else:
+                rows[chosen, :, :1] = groups.first(rng, (len(chosen), batches, 1))
+                rows[chosen, :, 1:] = groups.fellows(rng, rows[chosen, :, :1], batch_size - 1)
+        return Votes(factor, self._codes[rows])
+
+
+class _Groups:
+    """The rows of a table by the value of one factor: those of row i are ``order[start[i] :][:count[i]]``."""
+
+    def __init__(self, factor: int, values: npt.NDArray[np.int64]) -> None:
+        _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+        self.order = np.argsort(group, kind="stable")
+        self.count = sizes[group]
+        self.start = (np.cumsum(sizes) - sizes)[group]
+        self.place = np.empty_like(self.order)
+        self.place[self.order] = np.arange(len(values))
+        self.repeated = np.flatnonzero(self.count > 1)
+        if not len(self.repeated):
+            raise ArgumentError(
+                f"factors[:, {factor}]",
+                f"{len(values)} different values",
+                "needs a value that occurs twice: bin it",
+            )
+
+    def first(self, rng: Random, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
+        """Rows whose value another row has too."""
+        return self.repeated[rng.randint(len(self.repeated), size=shape)]
+
+    def others(
+        self, rng: Random, rows: npt.NDArray[np.int64], shape: tuple[int, ...]
+    ) -> npt.NDArray[np.int64]:
+        """For each of the rows another one with the same value."""
+        start, count = self.start[rows], self.count[rows]
+        step = 1 + np.floor(rng.random_sample(shape) * (count - 1)).astype(np.int64)
+        others: npt.NDArray[np.int64] = self.order[start + (self.place[rows] - start + step) % count]
+        return others
+
+    def fellows(self, rng: Random, rows: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
+        """For rows (..., 1) any n with the same value (..., n)."""
+        step = np.floor(rng.random_sample((*rows.shape[:-1], n)) * self.count[rows]).astype(np.int64)
+        fellows: npt.NDArray[np.int64] = self.order[self.start[rows] + step]
+        return fellows
+
+
+class SpaceVotes:
+    """Votes of a representation that can be asked for any factors, in disentanglement_lib's order of draws.
+
+    Per vote: the held factor; for each batch n values of each factor; then, per batch, what its images draw.
+    If the images draw nothing, or only one nuisance factor, many votes are made at once, with the same stream.
+    """
+
+    def __init__(self, representation: Interventions) -> None:
+        self.space = representation.space
+        if not self.space.discrete:
+            raise ArgumentError("factors", list(self.space.continuous), "only discrete factors can be held")
+        self.num_factors = self.space.num_factors
+        self.varying = np.array(
+            [k for k, size in enumerate(self.space.grid_shape) if size > 1], dtype=np.int64
+        )
+        self._sizes = self.space.grid_shape
+        self._representation = representation
+        self._copies = int(getattr(representation, "copies", 1))
+        self._images_draw = False
+
+    def sample(self, n: int, rng: Random) -> Codes:
+        """Codes (n, D) of images with all factors drawn."""
+        return self._ask(self.space.sample(n, rng).astype(np.int64), rng)
+
+    def votes(self, number: int, batches: int, batch_size: int, held: Held, rng: Random) -> Votes:
+        """Draw votes as :class:`VoteSource` says."""
+        if self._copies > 1:
+            factor, factors, copy = self._factors(number, batches, batch_size, held, rng, self._copies)
+            flat = factors.reshape(-1, self.num_factors)
+            codes = self._check(self._representation.codes_of(flat, copy.reshape(-1)), flat)  # type: ignore[attr-defined]
+            return Votes(factor, codes.reshape(number, batches, batch_size, -1))
+        if not self._images_draw:
+            before = rng.get_state(legacy=False)
+            factor, factors, _ = self._factors(number, batches, batch_size, held, rng)
+            drawn = rng.get_state(legacy=False)
+            codes = self._ask(factors.reshape(-1, self.num_factors), rng)
+            if _same_state(drawn, rng.get_state(legacy=False)):
+                return Votes(factor, codes.reshape(number, batches, batch_size, -1))
+            rng.set_state(before)
+            self._images_draw = True
+        singles = [self._vote(batches, batch_size, held, rng) for _ in range(number)]
+        return Votes(np.concatenate([v.factor for v in singles]), np.stack([v.codes for v in singles]))
+
+    def _vote(self, batches: int, batch_size: int, held: Held, rng: Random) -> Votes:
+        factor, factors, _ = self._factors(1, batches, batch_size, held, rng)
+        return Votes(factor, np.stack([self._ask(batch, rng) for batch in factors[0]]))
+
+    def _factors(
+        self, number: int, batches: int, batch_size: int, held: Held, rng: Random, copies: int = 1
+    ) -> tuple[npt.NDArray[np.int64], Factors, npt.NDArray[np.int64]]:
+        """The held factors (votes,), all factors (votes, batches, batch_size, K) and the nuisance factor."""
+        calls = [(size, batch_size) for size in self._sizes] * batches + [(copies, batch_size)] * batches
+        drawn = randints(rng, [(len(self.varying), 1), *calls], number)
+        factor = self.varying[drawn[:, 0]]
+        values, copy = np.split(drawn[:, 1:], [batches * self.num_factors * batch_size], axis=1)
+        values = values.reshape(number, batches, self.num_factors, batch_size)
+        everyone = np.arange(number)
+        own = values[everyone, :, factor]
+        values[everyone, :, factor] = own[:, :1] if held == "pair" else own[:, :, :1]
+        return factor, np.ascontiguousarray(values.swapaxes(2, 3)), copy
+
+    def _ask(self, factors: Factors, rng: Random) -> Codes:
+        return self._check(self._representation.codes(factors, rng), factors)
+
+    def _check(self, given: Codes, factors: Factors) -> Codes:
+        codes = np.ascontiguousarray(given, dtype=np.float64)
+        if codes.ndim != 2 or len(codes) != len(factors) or codes.shape[1] == 0:
+            told, wanted = (
+                f"array of shape {codes.shape}",
+                f"the representation has to give ({len(factors)}, D)",
+            )
+            raise ArgumentError("codes", told, wanted)
+        if not np.isfinite(codes).all():
+            row, column = np.argwhere(~np.isfinite(codes))[0].tolist()
+            told = f"{codes[row, column]} in latent {column} for factors {factors[row].tolist()}"
+            raise ArgumentError("codes", told, "needs finite numbers")
+        return codes
+
+
+def vote_source(representation: Interventions | TableInterventions) -> VoteSource:
+    """What draws the batches. Fewer than two factors with more than one value: ArgumentError."""
+    source: VoteSource
+    source = representation if isinstance(representation, TableInterventions) else SpaceVotes(representation)
+    if len(source.varying) < 2:
+        told = f"{len(source.varying)} of {source.num_factors} with more than one value"
+        raise ArgumentError("factors", told, "needs two: which factor is held is what the metric asks")
+    return source
+
+
+def vote_blocks(
+    source: VoteSource, number: int, batches: int, batch_size: int, held: Held, rng: Random
+) -> Iterator[Votes]:
+    """``number`` votes in blocks that fit a processor's cache."""
+    block = max(1, _POINTS_PER_BLOCK // (batches * batch_size))
+    for start in range(0, number, block):
+        yield source.votes(min(block, number - start), batches, batch_size, held, rng)
+
+
+def check_counts(least: int, **counts: int) -> None:
+    """Every argument a whole number of at least ``least``."""
+    for name, value in counts.items():
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not whole or value < least:
+            raise ArgumentError(name, value, f"needs a whole number of at least {least}")
+
+
+def seeded(seed: int) -> Random:
+    """The kind of random source that disentanglement_lib uses: its stream is part of the protocol."""
+    check_counts(0, seed=seed)
+    if seed >= 2**32:
+        raise ArgumentError("seed", seed, "needs a number below 2^32")
+    return np.random.RandomState(seed)
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """One of a few names."""
+    if value not in choices:
+        raise unknown_name(name, str(value), choices)
+
+
+def _same_state(one: Any, other: Any) -> bool:
+    return bool(
+        one["state"]["pos"] == other["state"]["pos"]
+        and one["has_gauss"] == other["has_gauss"]
+        and np.array_equal(one["state"]["key"], other["state"]["key"])
+    )

@@ -1,0 +1,45 @@
+"""The Z-min variance metric: the FactorVAE metric on a scale from chance to certainty."""
+
+from __future__ import annotations
+
+from unweave.metrics.interventions.factor_vae import factor_vae
+from unweave.metrics.interventions.votes import Interventions, TableInterventions
+from unweave.metrics.score import Score
+
+
+def z_min_variance(
+    representation: Interventions | TableInterventions,
+    *,
+    seed: int = 0,
+    batch_size: int = 200,
+    num_train: int = 800,
+    num_eval: int = 800,
+    num_variance_estimate: int = 10_000,
+    prune: str | None = "std",
+    threshold: float = 0.05,
+) -> Score:
+    """(a - 1/K) / (1 - 1/K) with a the accuracy of `factor_vae` for K factors.
+
+    The metric of Kim and Mnih, 2018, under the name, the scale and the sizes of Carbonneau et al., "Measuring
+    disentanglement: a review of metrics", 2022: guessing scores about 0 (a little below is possible), certainty
+    1. K counts the factors with more than one value. No active code: 0.
+
+    Their code fixes each value of a factor equally often and empties the rows that have it before any comes
+    again; here a held value is as frequent as in the data and rows are drawn with replacement.
+
+    ``details`` are those of the FactorVAE metric, with both accuracies as they are before scaling.
+    """
+    score = factor_vae(
+        representation,
+        seed=seed,
+        batch_size=batch_size,
+        num_train=num_train,
+        num_eval=num_eval,
+        num_variance_estimate=num_variance_estimate,
+        prune=prune,
+        threshold=threshold,
+    )
+    if score.details["num_active"] == 0:
+        return score
+    chance = 1 / (score.details["matrix"].shape[1] - len(score.details["excluded"]))
+    return Score((score.value - chance) / (1 - chance), score.details, score.params)

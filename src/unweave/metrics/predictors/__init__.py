@@ -1,0 +1,1 @@
+"""Metrics that learn to predict factors from codes."""

@@ -1,0 +1,106 @@
+"""DCI-ES: explicitness by loss-capacity curves, and size (Eastwood et al., 2023)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.ensemble import RandomForestClassifier
+
+from unweave.errors import ArgumentError
+from unweave.metrics.predictors.dci_scores import completeness, disentanglement
+from unweave.metrics.score import Sample, Score
+from unweave.metrics.solvers.boosting import single_precision
+
+Array = npt.NDArray[np.float64]
+
+
+def dci_es(
+    train: Sample,
+    test: Sample,
+    *,
+    depths: Sequence[int] = (1, 2, 3, 4, 8, 10, 12, 14, 16, 18, 20, 32),
+    trees: int = 10,
+    seed: int = 0,
+) -> Score:
+    """Explicitness E (the value): how little capacity is enough to read each factor j from the codes.
+
+    E_j = 1 - 2 A_j / (b_j (c_max - c_min)), A_j the area between the loss-capacity curve and its lowest loss, b_j the
+    loss of guessing; E is the mean over factors. 1 if the weakest probe does as well as the strongest, 0 for a
+    straight decline from guessing to no loss, -1 if only the strongest is of use. Codes that tell nothing have a
+    flat curve too: read E together with the informativeness.
+
+    As in the paper's code, probes of capacity c are random forests of depth c (``depths``), the loss is 1 - accuracy
+    on ``test`` or, where lower, that of a weaker probe, and b_j = 1 - 1 / (number of values in ``train``). Forests
+    have ``trees`` trees where the paper has 100; every factor is a category. A factor with one value has E_j = 1.
+
+    ``details``: ``explicitness``; ``disentanglement``, ``completeness`` and ``informativeness`` (mean accuracy) of
+    the probe that is most informative; ``size`` = factors / codes; ``per_factor`` (E_j), ``losses`` (depths, K)
+    before the running minimum, ``matrix`` (importances of that probe).
+    """
+    steps = list(depths)
+    if len(steps) < 2 or steps[0] < 1 or any(a >= b for a, b in pairwise(steps)):
+        raise ArgumentError("depths", tuple(depths), "needs two or more rising depths from 1")
+    if trees < 1:
+        raise ArgumentError("trees", trees, "needs at least 1")
+    single_precision(np.concatenate([train.codes, test.codes]))  # refuses what trees cannot take
+    latents, factors = train.codes.shape[1], train.factors.shape[1]
+    losses = np.zeros((len(steps), factors))
+    importances = np.zeros((len(steps), latents, factors))
+    for row, depth in enumerate(steps):
+        for j in range(factors):
+            model = _forest(depth, trees, seed).fit(train.codes, train.factors[:, j])
+            losses[row, j] = 1 - np.mean(model.predict(test.codes) == test.factors[:, j])
+            importances[row, :, j] = model.feature_importances_
+    guessing = np.array([1 - 1 / len(np.unique(column)) for column in train.factors.T])
+    per_factor = explicitness_of_curves(np.array(steps, dtype=np.float64), losses, guessing)
+    best = int(np.argmin(losses.mean(axis=1)))
+    return Score(
+        float(per_factor.mean()),
+        {
+            "explicitness": float(per_factor.mean()),
+            "disentanglement": disentanglement(importances[best]),
+            "completeness": completeness(importances[best]),
+            "informativeness": float(1 - losses[best].mean()),
+            "size": factors / latents,
+            "per_factor": per_factor,
+            "losses": losses,
+            "matrix": importances[best],
+        },
+        {"depths": tuple(steps), "trees": trees, "seed": seed},
+    )
+
+
+def explicitness_of_curves(capacities: Array, losses: Array, guessing: Array) -> Array:
+    """E_j of each column of ``losses`` (C, K) at rising ``capacities`` (C,); 1 where ``guessing`` (K,) has no loss."""
+    reached = np.minimum.accumulate(losses, axis=0)
+    excess = reached - reached[-1]
+    area = ((excess[1:] + excess[:-1]) / 2 * np.diff(capacities)[:, None]).sum(axis=0)
+    whole = guessing * (capacities[-1] - capacities[0])
+    result: Array = 1 - 2 * np.divide(area, whole, out=np.zeros_like(area), where=whole > 0)
+    return result
+
+
+def _forest(depth: int, trees: int, seed: int) -> RandomForestClassifier:
+    return RandomForestClassifier(
+        n_estimators=trees,
+        criterion="gini",
+        max_depth=depth,
+        min_samples_split=2,
+        min_samples_leaf=1,
+        min_weight_fraction_leaf=0.0,
+        max_features="sqrt",
+        max_leaf_nodes=None,
+        min_impurity_decrease=0.0,
+        bootstrap=True,
+        oob_score=False,
+        n_jobs=None,
+        random_state=seed,
+        verbose=0,
+        warm_start=False,
+        class_weight=None,
+        ccp_alpha=0.0,
+        max_samples=None,
+    )

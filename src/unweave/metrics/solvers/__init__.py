@@ -1,0 +1,1 @@
+"""The learners behind the metrics, fast enough to score every trained model."""

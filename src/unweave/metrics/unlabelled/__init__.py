@@ -1,0 +1,1 @@
+"""Metrics of codes and posteriors alone, without factors."""

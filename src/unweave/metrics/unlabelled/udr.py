@@ -1,0 +1,147 @@
+"""Unsupervised disentanglement ranking: do models agree on their codes?"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Lasso
+
+from unweave.data.own.columns import as_array
+from unweave.errors import ArgumentError, unknown_name
+from unweave.metrics.predictors.mcc import correlation_matrix
+from unweave.metrics.score import Score, check_codes
+from unweave.metrics.solvers.linear_algebra import standardised
+
+Array = npt.NDArray[np.float64]
+METHODS = ("lasso", "spearman")
+_ITERATIONS = 1_000
+
+
+def udr(
+    codes_list: Sequence[npt.NDArray[Any]],
+    *,
+    kl_list: Sequence[npt.NDArray[Any]] | None = None,
+    method: str = "lasso",
+    kl_threshold: float = 0.01,
+    lasso_alpha: float = 0.1,
+) -> Score:
+    """Mean over models of UDR, the median agreement of a model's codes with those of the other models.
+
+    Duan et al., "Unsupervised model selection for variational disentangled representation learning", 2020,
+    as in disentanglement_lib. ``codes_list`` holds (n, D) codes of the same n images by M >= 2 models.
+    R(i, j) is, between the standardised codes of models i and j, |Spearman's correlation| or |the
+    coefficients of a lasso regression| from i to j; its score is :func:`relative_strength`. Model i gets
+    the median over j != i of the score of R(j, i).
+
+    ``kl_list`` holds per model the mean KL of each latent, (D,): latents at or below ``kl_threshold`` are set
+    to 0 and left out. Without it all latents count.
+
+    ``details``: ``per_model`` (M,); ``pairwise`` (M, M); ``correlations`` (M, M, D, D), for ``spearman`` nan
+    where a latent is constant or left out; ``converged`` (M, M), of the lasso in 1,000 rounds.
+
+    As in disentanglement_lib, one constant latent that is not left out halves the scores of its model for
+    ``spearman``: see :func:`relative_strength`. A model of which no latent is left agrees with nobody: 0.
+    """
+    if method not in METHODS:
+        raise unknown_name("method", method, METHODS)
+    codes = _checked(codes_list)
+    kept = _kept(kl_list, kl_threshold, codes)
+    codes = [np.where(keep, standardised(own), 0.0) for own, keep in zip(codes, kept, strict=True)]
+    models, size = len(codes), codes[0].shape[1]
+    correlations = np.zeros((models, models, size, size))
+    pairwise, converged = np.zeros((models, models)), np.ones((models, models), dtype=bool)
+    for i in range(models):
+        for j in range(models):
+            if i != j:
+                matrix, converged[i, j] = _agreement(codes[i], codes[j], method, lasso_alpha)
+                correlations[i, j] = matrix
+                pairwise[i, j] = relative_strength(matrix[kept[i]][:, kept[j]])
+    per_model = np.array([np.median(np.delete(pairwise[:, i], i)) for i in range(models)])
+    details = {
+        "per_model": per_model,
+        "pairwise": pairwise,
+        "correlations": correlations,
+        "converged": converged,
+    }
+    params = {"method": method, "kl_threshold": kl_threshold, "lasso_alpha": lasso_alpha}
+    return Score(float(per_model.mean()), details, params)
+
+
+def relative_strength(correlations: Array) -> float:
+    """Mean over rows of max^2 / sum, averaged with the same over columns; 0 for rows or columns of zeros.
+
+    Rows and columns with a nan count as 0. So a constant latent, which is a row of nan, costs its own term over rows
+    but all terms over columns: one of the two halves is 0.
+    """
+    if correlations.size == 0:
+        return 0.0
+    means = []
+    for axis in (0, 1):
+        total, largest = correlations.sum(axis=axis), correlations.max(axis=axis)
+        means.append(np.mean(np.where(total > 0, largest**2 / np.where(total > 0, total, 1.0), 0.0)))
+    return float(np.mean(means))
+
+
+def _agreement(first: Array, second: Array, method: str, lasso_alpha: float) -> tuple[Array, bool]:
+    """The matrix R from the first to the second model, and whether the solver converged."""
+    if method == "lasso":
+        model = Lasso(
+            alpha=lasso_alpha,
+            fit_intercept=True,
+            precompute=False,
+            copy_X=True,
+            max_iter=_ITERATIONS,
+            tol=1e-4,
+            warm_start=False,
+            positive=False,
+            random_state=None,
+            selection="cyclic",
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(first, second)
+        coefficients: Array = np.abs(np.atleast_2d(model.coef_)).T
+        return coefficients, bool(np.max(model.n_iter_) < _ITERATIONS)
+    matrix = np.abs(correlation_matrix(first, second, "spearman"))
+    matrix[np.ptp(first, axis=0) == 0, :] = np.nan
+    matrix[:, np.ptp(second, axis=0) == 0] = np.nan
+    return matrix, True
+
+
+def _checked(codes_list: Sequence[npt.NDArray[Any]]) -> list[Array]:
+    if not hasattr(codes_list, "__len__"):
+        raise ArgumentError("codes_list", type(codes_list).__name__, "needs a list of arrays, one per model")
+    if len(codes_list) < 2:
+        raise ArgumentError("codes_list", f"{len(codes_list)} model(s)", "needs at least 2 models")
+    codes = [check_codes(own, f"codes_list[{i}]") for i, own in enumerate(codes_list)]
+    shape = codes[0].shape
+    for i, own in enumerate(codes):
+        if own.shape != shape or len(own) < 2:
+            told = f"array of shape {own.shape}"
+            raise ArgumentError(f"codes_list[{i}]", told, "needs (n, D) with n >= 2, the same for all models")
+    return codes
+
+
+def _kept(
+    kl_list: Sequence[npt.NDArray[Any]] | None, threshold: float, codes: list[Array]
+) -> list[npt.NDArray[np.bool_]]:
+    size = codes[0].shape[1]
+    if kl_list is None:
+        return [np.ones(size, dtype=bool) for _ in codes]
+    if not hasattr(kl_list, "__len__") or len(kl_list) != len(codes):
+        told = f"{len(kl_list)} model(s)" if hasattr(kl_list, "__len__") else type(kl_list).__name__
+        raise ArgumentError("kl_list", told, f"needs {len(codes)}, as codes_list")
+    kept = []
+    for i, kl in enumerate(kl_list):
+        values = as_array(kl, f"kl_list[{i}]")
+        numbers = values.dtype.kind in "fiu" and values.shape == (size,)
+        if not numbers or not np.isfinite(values).all():
+            told = f"{values.dtype} array of shape {values.shape}"
+            raise ArgumentError(f"kl_list[{i}]", told, f"needs {size} finite numbers, one per latent")
+        kept.append(values > threshold)
+    return kept

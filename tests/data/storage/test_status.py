@@ -1,0 +1,104 @@
+"""What ``unweave data list`` and ``info`` know about a data set on this machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unweave.data.recipes import Recipe, SourceFile
+from unweave.data.storage.prepared import create_array, prepared
+from unweave.data.storage.status import describe, status
+
+FILES = (
+    SourceFile("a.bin", "https://example.org/a", size=10, sha256="0" * 64),
+    SourceFile("b.bin", "https://example.org/b", 5),
+)
+
+
+def recipe(files: tuple[SourceFile, ...] = FILES, package: str | None = None) -> Recipe:
+    return Recipe(
+        "toy", "Toy", "A toy.", "CC0", "Nobody, 2020", "https://example.org", "x 4",
+        load=lambda folder: None, files=files, package=package,
+    )  # fmt: skip
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    found = status(recipe(), tmp_path / "toy")
+    assert found.state == "needs download"
+    assert (found.download_bytes, found.disk_bytes, found.prepared) == (15, 0, False)
+    assert [file.present for file in found.files] == [False, False]
+    assert not (tmp_path / "toy").exists()  # looking leaves no trace
+
+
+def test_unknown_size(tmp_path: Path) -> None:
+    assert status(recipe((*FILES, SourceFile("c.bin", ""))), tmp_path).download_bytes is None
+
+
+def test_files(tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(b"x" * 10)
+    (tmp_path / "b.bin.part").write_bytes(b"x" * 2)
+    found = status(recipe(), tmp_path)
+    assert found.state == "needs download"
+    assert found.download_bytes == 3
+    assert found.files[1].partial == 2
+    (tmp_path / "b.bin").write_bytes(b"x" * 5)
+    assert status(recipe(), tmp_path).state == "files present"
+
+
+def test_a_file_of_another_size_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(b"x" * 9)
+    (tmp_path / "b.bin").write_bytes(b"x" * 5)
+    found = status(recipe(), tmp_path)
+    assert found.state == "needs download"
+    assert [(file.present, file.size_differs, file.usable) for file in found.files] == [
+        (True, True, False),
+        (True, False, True),
+    ]
+
+
+@pytest.mark.parametrize("offline", [recipe(()), recipe(package="somewhere")])
+def test_offline(tmp_path: Path, offline: Recipe) -> None:
+    found = status(offline, tmp_path)
+    assert (found.state, found.download_bytes) == ("offline", 0)
+
+
+def test_prepared_needs_no_files(tmp_path: Path) -> None:
+    prepared(tmp_path, [], lambda _, out: out.save("images", np.zeros((100, 100), np.uint8)))
+    found = status(recipe(), tmp_path)
+    assert (found.state, found.prepared, found.download_bytes) == ("ready", True, 0)
+    assert found.disk_bytes >= 10_000
+
+
+def test_unfinished_work_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / ".prepared-123").mkdir()
+    np.save(tmp_path / ".prepared-123" / "images.npy", np.zeros(3))
+    assert not status(recipe(), tmp_path).prepared
+
+
+def test_sparse_files_count_what_they_take(tmp_path: Path) -> None:
+    (tmp_path / "rendered-v1").mkdir()
+    create_array(tmp_path / "rendered-v1" / "images.npy", (1000, 1000, 1000), sparse=True)
+    found = status(recipe(()), tmp_path)
+    assert found.state == "ready"
+    assert found.disk_bytes < 1_000_000
+
+
+def test_describe_is_json(tmp_path: Path) -> None:
+    told = json.loads(json.dumps(describe(recipe(), status(recipe(), tmp_path))))
+    assert told["name"] == "toy"
+    assert told["licence"] == "CC0"
+    assert told["state"] == "needs download"
+    assert told["files"][0] == {
+        "name": "a.bin",
+        "url": "https://example.org/a",
+        "size": 10,
+        "sha256": "0" * 64,
+        "path": str(tmp_path / "a.bin"),
+        "present": False,
+        "found_size": None,
+        "size_differs": False,
+        "partial_size": 0,
+    }

@@ -1,0 +1,199 @@
+import numpy as np
+import pytest
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.svm import LinearSVC
+
+from unweave.errors import ArgumentError
+from unweave.metrics.predictors.sap import sap, sap_gaps
+from unweave.metrics.score import check_sample
+from unweave.metrics.solvers.liblinear_lines import liblinear_lines
+from unweave.metrics.solvers.line_classifiers import best_thresholds, squared_hinge_lines
+
+
+def draw(n, sizes=(2, 3, 5), noise=0.4, latents=4, seed=0, shift=0.0, scale=1.0):
+    """Codes that mix standardised factors and noise, at any place and scale."""
+    random = np.random.default_rng(seed)
+    factors = np.stack([random.integers(0, size, n) for size in sizes], axis=1)
+    mixing = np.random.default_rng(99).normal(size=(len(sizes), latents))
+    codes = (factors / np.array(sizes)) @ mixing + noise * random.normal(size=(n, latents))
+    return check_sample(scale * codes + shift, factors)
+
+
+def svm(x, y, **settings):
+    return LinearSVC(C=0.01, class_weight="balanced", dual=False, **settings).fit(x[:, None], y)
+
+
+def converged_svm(x, y):
+    return svm(x, y, tol=1e-10, max_iter=100_000)
+
+
+def draw_line(classes, shift, scale):
+    """Sorted points and their classes, of unequal size."""
+    random = np.random.default_rng(classes)
+    labels = np.concatenate([np.arange(classes), random.integers(0, classes, 200) ** 2 // classes])
+    return np.sort(scale * (labels + random.normal(size=len(labels))) + shift), labels
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(0, 1), (3, 2), (-20, 5), (0, 0.05), (0, 0)])
+@pytest.mark.parametrize("classes", [2, 3, 7])
+def test_squared_hinge_lines_are_those_of_liblinear(classes, shift, scale):
+    x, labels = draw_line(classes, shift, scale)
+    lines = squared_hinge_lines(x, labels, classes, 0.01)
+    machine = converged_svm(x, labels)
+    np.testing.assert_allclose(lines[:, 0], machine.coef_[:, 0], atol=1e-6, rtol=1e-5)
+    np.testing.assert_allclose(lines[:, 1], machine.intercept_, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("shift", "scale"), [(0, 1), (3, 2), (-20, 5), (0, 0.05), (0, 0), (0, 100), (500, 30)]
+)
+@pytest.mark.parametrize("classes", [2, 3, 7])
+def test_liblinear_lines_stop_where_liblinear_does(classes, shift, scale):
+    x, labels = draw_line(classes, shift, scale)
+    lines, machine = liblinear_lines(x, labels, classes, 0.01), svm(x, labels)
+    np.testing.assert_allclose(lines[:, 0], machine.coef_[:, 0], rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(lines[:, 1], machine.intercept_, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(0, 1), (5, 40)])
+def test_svm_matrix_is_that_of_scikit_learn(shift, scale):
+    train, test = (draw(400, seed=seed, shift=shift, scale=scale) for seed in (0, 1))
+    matrix = sap(train, test).details["matrix"]
+    for i in range(4):
+        for j in range(3):
+            predicted = svm(train.codes[:, i], train.factors[:, j]).predict(test.codes[:, [i]])
+            assert matrix[i, j] == np.mean(predicted == test.factors[:, j])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_svm_matrix_agrees_with_converged_scikit_learn(seed):
+    train, test = draw(400, seed=seed), draw(300, seed=seed + 10)
+    expected = np.array(
+        [
+            [
+                np.mean(converged_svm(code, y).predict(held_out[:, None]) == y_test)
+                for y, y_test in zip(train.factors.T, test.factors.T, strict=True)
+            ]
+            for code, held_out in zip(train.codes.T, test.codes.T, strict=True)
+        ]
+    )
+    score = sap(train, test, solver="exact")
+    np.testing.assert_allclose(score.details["matrix"], expected, atol=1e-3)
+    top = -np.sort(-expected, axis=0)
+    assert score.value == pytest.approx(np.mean(top[0] - top[1]), abs=2e-3)
+
+
+@pytest.mark.parametrize("solver", ["liblinear_primal", "liblinear_dual"])
+def test_liblinear_solvers_are_close_to_the_exact_one_on_codes_of_unit_scale(solver):
+    train, test = draw(500), draw(300, seed=1)
+    exact, other = sap(train, test, solver="exact"), sap(train, test, solver=solver)
+    np.testing.assert_allclose(other.details["matrix"], exact.details["matrix"], atol=0.02)
+    assert other.params["solver"] == solver
+
+
+def test_regression_is_squared_correlation_of_train():
+    train, test = draw(200), draw(50, seed=1)
+    score = sap(train, test, variant="regression")
+    for i in range(4):
+        for j in range(3):
+            r = np.corrcoef(train.codes[:, i], train.factors[:, j])[0, 1]
+            assert score.details["matrix"][i, j] == pytest.approx(r**2, abs=1e-12)
+
+
+def brute_force_thresholds(x, labels, classes):
+    """Every choice of K - 1 cuts and of a class for each interval."""
+    from itertools import combinations_with_replacement, product
+
+    cuts = np.concatenate([[-np.inf], (np.unique(x)[1:] + np.unique(x)[:-1]) / 2])
+    best = 0.0
+    for chosen in combinations_with_replacement(cuts, classes - 1):
+        interval = np.searchsorted(np.array(chosen), x)
+        for assigned in product(range(classes), repeat=classes):
+            predicted = np.array(assigned)[interval]
+            recalls = [np.mean(predicted[labels == k] == k) for k in range(classes)]
+            best = max(best, float(np.mean(recalls)))
+    return best
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("classes", [2, 3])
+def test_thresholds_are_the_best_there_are(classes, seed):
+    random = np.random.default_rng(seed)
+    labels = np.concatenate([np.arange(classes), random.integers(0, classes, 9)])
+    x = np.sort(random.integers(0, 7, len(labels)) + 0.0)
+    assert best_thresholds(x, labels, classes) == pytest.approx(brute_force_thresholds(x, labels, classes))
+
+
+def test_threshold_of_a_binary_factor_is_its_balanced_accuracy():
+    sample = draw(300, sizes=(2,), seed=3)
+    score = sap(sample, sample, variant="threshold", inactive_variance=0)
+    x, y = sample.codes[:, 1], sample.factors[:, 0]
+    best = max(
+        max(balanced_accuracy_score(y, x > cut), balanced_accuracy_score(y, x <= cut))
+        for cut in np.sort(x)[:-1]
+    )
+    assert score.details["matrix"][1, 0] == pytest.approx(best)
+
+
+def test_inactive_codes_score_nothing():
+    train = draw(300)
+    codes = train.codes.copy()
+    codes[:, 0] = 0.1 * train.factors[:, 1]
+    sample = check_sample(codes, train.factors)
+    assert sap(sample, sample, variant="threshold").details["matrix"][0].tolist() == [0, 0, 0]
+    active = sap(sample, sample, variant="threshold", inactive_variance=0)
+    assert active.details["matrix"][0, 1] == pytest.approx(1)
+    assert active.params["inactive_variance"] == 0
+
+
+def test_perfect_and_duplicated_codes():
+    factors = np.stack([np.arange(600) % 2, np.arange(600) // 2 % 3], axis=1)
+    sample = check_sample(np.hstack([factors, np.zeros((600, 1))]).astype(float), factors)
+    for variant in ("svm", "regression", "threshold"):
+        assert sap(sample, sample, variant=variant).value > 0.4
+    twice = check_sample(np.hstack([factors, factors]).astype(float), factors)
+    for variant in ("svm", "regression", "threshold"):
+        assert sap(twice, twice, variant=variant).value == pytest.approx(0)
+
+
+@pytest.mark.parametrize("variant", ["svm", "regression", "threshold"])
+def test_degenerate_samples(variant):
+    random = np.random.default_rng(0)
+    factors = np.stack([np.zeros(20, int), random.integers(0, 4, 20)], axis=1)
+    constant = check_sample(np.ones((20, 3)), factors)
+    score = sap(constant, constant, variant=variant)
+    assert score.value == pytest.approx(0)
+    assert np.isfinite(score.details["matrix"]).all()
+    varied = check_sample(random.normal(size=(20, 3)), factors)
+    assert sap(varied, varied, variant=variant).details["per_factor"][0] == pytest.approx(0)
+
+
+def test_values_that_train_lacks_are_errors():
+    train = check_sample(np.array([[0.0, 1], [1, 0], [0, 1], [1, 0]]), np.array([0, 1, 0, 1]))
+    test = check_sample(np.array([[0.0, 1], [5, 0]]), np.array([0, 2]))
+    assert sap(train, test).details["matrix"].max() <= 0.5
+
+
+def test_fewer_rows_than_values():
+    sample = check_sample(np.random.default_rng(0).normal(size=(5, 2)), np.arange(5))
+    assert 0 <= sap(sample, sample).value <= 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"variant": "svn"}, {"solver": "exakt"}, {"penalty": 0.0}, {"inactive_variance": -1.0}]
+)
+def test_wrong_arguments_are_named(arguments):
+    sample = draw(20)
+    with pytest.raises(ArgumentError, match=next(iter(arguments))):
+        sap(sample, sample, **arguments)
+
+
+def test_one_code_has_no_gap():
+    sample = check_sample(np.arange(4.0), np.array([0, 1, 0, 1]))
+    with pytest.raises(ArgumentError, match="two latents"):
+        sap(sample, sample)
+
+
+def test_gaps():
+    matrix = np.array([[0.2, 0.9], [0.7, 0.9], [0.5, 0.1]])
+    np.testing.assert_allclose(sap_gaps(matrix), [0.2, 0.0])
