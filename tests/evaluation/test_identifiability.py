@@ -182,5 +182,5 @@ def test_refuses():
     for wrong in (np.inf, -np.inf, 1e300):
         with pytest.raises(ArgumentError, match=r"labels = \[-?(inf|1e\+300)\]: p\(z\|u\) is not finite"):
             conditional_prior_rank(method, [[0.5], [wrong]])
-    with pytest.raises(ArgumentError, match="cannot be made a numpy array"):
+    with pytest.raises(ArgumentError, match="cannot be converted to a numpy array"):
         conditional_prior_rank(method, [[0.5], [0.5, 1.0]])

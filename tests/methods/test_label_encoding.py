@@ -157,7 +157,7 @@ def test_encoders_without_labels_are_as_they_were(vectors, images, name):
         (("given", torch.rand(N - 1, 2)), r"u = 'a tensor of shape \(9, 2\)'"),
         (("given", np.zeros((N, 3))), r"needs labels of shape \(10, 2\) \(a, b\)"),
         (("given", np.full((N, 2), "a")), "u = '<U1 array .*': needs numbers"),
-        (("given", [[1.0], [1.0, 2.0]]), "u = 'list': cannot be made a numpy array"),
+        (("given", [[1.0], [1.0, 2.0]]), "u = 'list': cannot be converted to a numpy array"),
         (
             ("given", np.full((N, 2), 3)),
             r"u\[0, 0\] = 3.0: needs 0 to 1, .*labels_for\(data\)\.known\(rows\)",

@@ -57,7 +57,7 @@ def changed(value):
         (CODES[None], "needs numbers of shape"),
         (CODES[:, :0], "needs numbers of shape"),
         (None, "needs numbers"),
-        ([[1.0, 2.0], [3.0]], "cannot be made a numpy array"),
+        ([[1.0, 2.0], [3.0]], "cannot be converted to a numpy array"),
         (CODES[:0], "at least one point"),
     ],
     ids=[

@@ -124,7 +124,7 @@ def evaluate(
     json_file: Json = None,
 ) -> int:
     """Score a trained run on its data set. Each image is encoded at most once, and the codes are kept."""
-    from unweave import metrics as room
+    from unweave import evaluation as room
     from unweave.training import load_run
 
     wanted: Any = names.strip() if names.strip() in ("paper", "all") else _names(names)

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from unweave.arrays import to_python
 from unweave.data import Dataset
-from unweave.data.plain import plain
 from unweave.errors import ArgumentError, unknown_name
 from unweave.evaluation.evaluation import SAMPLED as SAMPLED
 from unweave.evaluation.evaluation import UNSUPERVISED as UNSUPERVISED
@@ -95,7 +95,7 @@ def evaluate(
     Each metric draws from a random source of its own, made from ``seed`` and its name: a score does not
     depend on which others are computed. The same points serve all metrics on codes and factors.
     """
-    seed, num_train, num_test = plain((seed, num_train, num_test))
+    seed, num_train, num_test = to_python((seed, num_train, num_test))
     chosen = _chosen(metrics, dataset, representation)
     seed, bootstrap = check_seed(seed), check_bootstrap(bootstrap)
     if protocol not in PROTOCOLS:
@@ -104,7 +104,7 @@ def evaluate(
     for name, own in (params or {}).items():
         if name not in chosen:
             raise unknown_name("params", name, chosen)
-        settings[name] |= plain(own)
+        settings[name] |= to_python(own)
     for name in chosen:
         check_settings(name, settings[name])
     for name, value in (("num_train", num_train), ("num_test", num_test)):

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import torch
 from scipy.linalg import qr
 
+from unweave.arrays import as_array
 from unweave.data import Dataset
-from unweave.data.own.columns import as_array
 from unweave.errors import ArgumentError
 from unweave.evaluation.table import method_of
 from unweave.methods import VAE

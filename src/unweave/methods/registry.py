@@ -9,8 +9,8 @@ from typing import Any
 
 from torch import nn
 
+from unweave.arrays import to_python
 from unweave.data import Dataset
-from unweave.data.plain import plain
 from unweave.errors import ArgumentError, unknown_name
 from unweave.methods.checks import check_correlation, check_count
 from unweave.methods.spec import MethodSpec
@@ -126,8 +126,8 @@ def create(
     seed
         of the initial weights. None: ``train`` draws them from its own seed.
     """
-    hyperparameters, prior, capacity = plain(hyperparameters), plain(prior), plain(capacity)
-    latent_size, correlation, seed = plain((latent_size, correlation, seed))
+    hyperparameters, prior, capacity = to_python(hyperparameters), to_python(prior), to_python(capacity)
+    latent_size, correlation, seed = to_python((latent_size, correlation, seed))
     need = label_need(name, prior, extra_terms, **hyperparameters)
     if need == "none" and labels is not None:
         raise refuse_labels(name, labels)
@@ -235,9 +235,9 @@ def _describe_term(term: Term | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(term, Mapping):
         if "name" not in term:
             raise ArgumentError("extra_terms", dict(term), f"needs a 'name', one of {sorted(TERMS)}")
-        return dict(plain(term))
+        return dict(to_python(term))
     name = getattr(type(term), "term_name", f"{type(term).__module__}:{type(term).__qualname__}")
     parameters = asdict(term) if is_dataclass(term) and not isinstance(term, type) else {}
     if isinstance(term, nn.Module) and hasattr(term, "weight"):
         parameters["weight"] = term.weight
-    return {"name": name, **plain(parameters)}
+    return {"name": name, **to_python(parameters)}

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from unweave.errors import unknown_name
+from unweave.methods.method import OptimiserSettings as OptimiserSettings
+from unweave.methods.method import Player as Player
+from unweave.methods.method import Posterior as Posterior
+from unweave.methods.method import Terms as Terms
 from unweave.methods.vae.label_distribution import LabelDistribution
 from unweave.objectives import correlation_constant, kl_between, kl_to_standard_normal
-
-
-class Posterior(NamedTuple):
-    """q(z|x) of n images, or p(z|u) of their labels: mean and log-variance, (n, D) each."""
-
-    mean: Tensor
-    log_variance: Tensor
 
 
 @dataclass
@@ -82,63 +79,10 @@ class Pass:
         return kl_between(self.mean, self.log_variance, *self.prior).sum(1).mean() + constant
 
 
-@dataclass
-class Terms:
-    """Named values and their weights. ``Terms.of(kl=(value, weight))``; the loss is the weighted sum.
-
-    A weight of 0 makes a value that is only logged.
-    """
-
-    values: dict[str, Tensor] = field(default_factory=dict)
-    weights: dict[str, float] = field(default_factory=dict)
-
-    @staticmethod
-    def of(**weighted: tuple[Tensor, float]) -> Terms:
-        """Terms from keyword arguments ``name=(value, weight)``."""
-        pairs = weighted.items()
-        return Terms(
-            {name: value for name, (value, _) in pairs}, {name: weight for name, (_, weight) in pairs}
-        )
-
-    def add(self, other: Terms) -> None:
-        """Add the terms of ``other``; of two terms with one name the second is numbered."""
-        for name, value in other.values.items():
-            key, count = name, 2
-            while key in self.values:
-                key, count = f"{name}_{count}", count + 1
-            self.values[key] = value
-            self.weights[key] = other.weights[name]
-
-    @property
-    def loss(self) -> Tensor:
-        """The weighted sum."""
-        weighted = [w * self.values[name] for name, w in self.weights.items() if w != 0]
-        return torch.stack(weighted).sum() if len(weighted) > 1 else weighted[0]
-
-
 class Term(Protocol):
     """A part of an objective. Any callable will do; one with parameters is an ``nn.Module``."""
 
     def __call__(self, made: Pass) -> Terms: ...
-
-
-@dataclass(frozen=True)
-class OptimiserSettings:
-    """Adam's settings for one player. ``learning_rate`` None: the one given to ``train``."""
-
-    learning_rate: float | None = None
-    betas: tuple[float, float] = (0.9, 0.999)
-    epsilon: float = 1e-8
-
-
-@dataclass(frozen=True)
-class Player:
-    """One side of a game: the parameters it moves, and the terms that it wants small."""
-
-    name: str
-    parameters: Sequence[nn.Parameter]
-    loss: Callable[[Any], Terms]
-    optimiser: OptimiserSettings = OptimiserSettings()
 
 
 TERMS: dict[str, Callable[..., Term]] = {}

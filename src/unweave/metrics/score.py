@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unweave.data.own.columns import as_array
+from unweave.arrays import as_array
 from unweave.errors import ArgumentError
 
 Codes = npt.NDArray[np.float64]

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unweave.data.own.columns import as_array
-from unweave.data.plain import plain
+from unweave.arrays import as_array, to_python
 from unweave.errors import ArgumentError
 from unweave.metrics.parameters import check_bootstrap, check_seed
 from unweave.metrics.registry import call, check_params, find, on_posterior, on_samples
@@ -48,7 +47,7 @@ def score(
     params
         the metric's own parameters.
     """
-    metric, params = find(name), plain(params)
+    metric, params = find(name), to_python(params)
     check_params(name, params)
     seed, bootstrap = check_seed(seed), check_bootstrap(bootstrap)
     if metric.kind == "models":

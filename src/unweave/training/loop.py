@@ -9,8 +9,8 @@ from pathlib import Path
 import torch
 from filelock import FileLock, Timeout
 
+from unweave.arrays import to_python
 from unweave.data import Dataset
-from unweave.data.plain import plain
 from unweave.errors import ArgumentError, UnweaveError
 from unweave.files import is_leftover
 from unweave.methods import VAE
@@ -65,8 +65,8 @@ def train(
         on a CPU, use the faster forms of the same networks (equal to rounding).
     """
     spec = plan(method, data, steps, batch_size, learning_rate, seed, precision)
-    schedule = Schedule(*plain((log_every, checkpoint_every, checkpoint_seconds)))
-    fabric = create_fabric(device, plain(devices), precision, strategy)
+    schedule = Schedule(*to_python((log_every, checkpoint_every, checkpoint_seconds)))
+    fabric = create_fabric(device, to_python(devices), precision, strategy)
     folder = None if out is None else Path(out)
     with _held(folder if fabric.global_rank == 0 else None):
         finished = None if folder is None else _finished(folder, spec, method)
@@ -90,7 +90,7 @@ def plan(
     method: VAE, data: Dataset, steps: int, batch_size: int, learning_rate: float, seed: int, precision: str
 ) -> RunSpec:
     """What ``train`` with these arguments would do, checked, without doing it."""
-    steps, batch_size, learning_rate, seed = plain((steps, batch_size, learning_rate, seed))
+    steps, batch_size, learning_rate, seed = to_python((steps, batch_size, learning_rate, seed))
     check_count("steps", steps)
     check_count("batch_size", batch_size)
     check_positive("learning_rate", learning_rate)

@@ -68,7 +68,7 @@ def test_torch_tensors_are_taken():
     data = from_arrays(torch.from_numpy(IMAGES), torch.arange(6))
     np.testing.assert_array_equal(data.images([2])[..., 0], IMAGES[[2]])
     assert data.space.sizes == (6,)
-    with pytest.raises(ArgumentError, match=r"images = 'Tensor': cannot be made a numpy array"):
+    with pytest.raises(ArgumentError, match=r"images = 'Tensor': cannot be converted to a numpy array"):
         from_arrays(torch.zeros(6, 2, requires_grad=True))
 
 
@@ -92,7 +92,7 @@ def test_memory_maps_are_not_copied(tmp_path, dtype):
         (np.array([[None]]), "images = .*dtype object"),
         (np.ma.masked_equal([[1], [2]], 2), "images = .*dtype object"),
         (np.array([["x"]]), "images = .*needs numbers"),
-        ([[1], [1, 2]], "images = 'list': cannot be made a numpy array"),
+        ([[1], [1, 2]], "images = 'list': cannot be converted to a numpy array"),
         (np.array([[1.0], [2.0], [np.nan]]), "images, row 2 = 'NaN or infinity': needs finite"),
         (np.array([[1.0], [1e300]]), "images, row 1 = "),
         (

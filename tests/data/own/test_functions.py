@@ -121,7 +121,7 @@ def test_the_function_may_write_into_its_argument_and_reuse_its_result():
         (lambda f: np.zeros((len(f), 0)), "fn returned = .*empty"),
         (lambda f: None, "fn = .*returned None"),
         (lambda f: [{}] * len(f), "fn returned = .*dtype object"),
-        (lambda f: [[1], [1, 2], [3]], "fn returned = .*cannot be made a numpy array"),
+        (lambda f: [[1], [1, 2], [3]], "fn returned = .*cannot be converted to a numpy array"),
         (lambda f: [["x"]] * len(f), "fn returned = .*dtype <U1"),
         (lambda f: f * 1j, "fn returned = .*dtype complex128"),
         (lambda f: np.full((len(f), 2), np.nan), r"fn = .*NaN or infinity for factors \[\d, \d\]"),
@@ -129,7 +129,7 @@ def test_the_function_may_write_into_its_argument_and_reuse_its_result():
         (lambda f: np.zeros((len(f), 3, 8, 8), np.uint8), "channels come last"),
         (
             lambda f: torch.zeros(len(f), 2, requires_grad=True),
-            "fn returned = .*cannot be made a numpy array",
+            "fn returned = .*cannot be converted to a numpy array",
         ),
         (3, "fn = 3: needs a function"),
     ],

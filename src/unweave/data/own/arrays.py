@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unweave.arrays import as_array
 from unweave.data.dataset import Array, Dataset, RowArray, from_grid, from_table
 from unweave.data.factors import FactorArray, FactorSpace
-from unweave.data.own.columns import as_array, factor_table
+from unweave.data.own.columns import factor_table
 from unweave.data.rows import Rows
 from unweave.errors import ArgumentError, unknown_name
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unweave.arrays import as_array
 from unweave.data.factors import FactorArray, FactorSpace, Size
 from unweave.errors import ArgumentError
 
@@ -131,21 +132,3 @@ def _refuse(name: str, wrong: npt.NDArray[np.bool_], values: Array, why: str) ->
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ArgumentError(f"factors[{name!r}], row {row}", values[row : row + 1].tolist()[0], why)
-
-
-def as_array(value: object, argument: str, *, keep_types: bool = False) -> Array:
-    """``numpy.asarray``, with an error that names the argument.
-
-    ``keep_types``: the elements of lists stay what they are, where numpy would make ``["a", 1]`` text.
-    What a mask hides is missing: None.
-    """
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        shown = np.ma.getdata(value).astype(object)
-        shown[np.ma.getmaskarray(value)] = None
-        return shown
-    try:
-        return np.asarray(value, dtype=object if keep_types and isinstance(value, list | tuple) else None)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ArgumentError(
-            argument, type(value).__name__, f"cannot be made a numpy array ({error})"
-        ) from error

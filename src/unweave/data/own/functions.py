@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from unweave.arrays import as_array
 from unweave.data.dataset import Array, Dataset
 from unweave.data.factors import FactorArray, FactorSpace, Rng
 from unweave.data.own.arrays import observation_dtype, refuse_channels_first
-from unweave.data.own.columns import as_array
 from unweave.data.rows import Grid
 from unweave.errors import ArgumentError
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unweave.arrays import as_array
 from unweave.data.dataset import Dataset
-from unweave.data.own.columns import as_array
 from unweave.data.supervision.label_values import LabelColumn, Values
 from unweave.errors import ArgumentError, unknown_name
 

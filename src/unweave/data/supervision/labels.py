@@ -10,9 +10,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from unweave.arrays import to_python
 from unweave.data.dataset import Dataset
 from unweave.data.factors import Rng, check_rows
-from unweave.data.plain import plain
 from unweave.data.rows import Rows
 from unweave.data.storage.fingerprint import looks
 from unweave.data.supervision.label_checks import (
@@ -165,7 +165,7 @@ def labels_of(
     """
     if encoding not in get_args(Encoding):
         raise unknown_name("encoding", str(encoding), get_args(Encoding))
-    bins, noise, labelled, seed = plain((bins, noise, labelled, seed))
+    bins, noise, labelled, seed = to_python((bins, noise, labelled, seed))
     check_options(data, bins, noise, labelled, seed)
     chosen, has_any = listed(names), None
     options = {"bins": bins, "noise": float(noise) or None, "labelled": labelled, "seed": seed or None}

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from unweave.data.own.columns import as_array
+from unweave.arrays import as_array
 from unweave.errors import ArgumentError
 from unweave.methods.vae.label_distribution import LabelLayout
 

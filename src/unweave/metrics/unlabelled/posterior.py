@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from unweave.data.own.columns import as_array
+from unweave.arrays import as_array
 from unweave.errors import ArgumentError
 from unweave.metrics.score import check_codes
 

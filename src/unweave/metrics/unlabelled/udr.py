@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
-from unweave.data.own.columns import as_array
+from unweave.arrays import as_array
 from unweave.errors import ArgumentError, unknown_name
 from unweave.metrics.predictors.mcc import correlation_matrix
 from unweave.metrics.score import Score, check_codes

@@ -1,0 +1,93 @@
+"""A user's own code: modules and files that register methods, metrics, terms and data sets.
+
+Code is imported only where the person who runs a command, a study or a script names it. A run's spec remembers which
+extensions it needs; loading the run does not import them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+from unweave.errors import DataError, UnweaveError
+
+_current: ContextVar[str | None] = ContextVar("extension", default=None)
+_loaded: dict[str, str] = {}
+
+
+class ExtensionError(UnweaveError):
+    """A user's module could not be imported."""
+
+
+def load(names: Iterable[str | Path]) -> list[str]:
+    """Import a user's modules ("my_package.terms") and files ("./my_terms.py"), each once.
+
+    Returns the names under which a spec remembers them: modules as they are, files with their full path.
+    """
+    return [_load(str(name)) for name in names]
+
+
+def current() -> str | None:
+    """The extension that is being imported just now, if any."""
+    return _current.get()
+
+
+def loaded() -> list[str]:
+    """The extensions that this process has imported, in order."""
+    return list(_loaded)
+
+
+def _load(name: str) -> str:
+    is_file = name.endswith(".py")
+    known = str(Path(name).expanduser().resolve()) if is_file else name
+    if known in _loaded:
+        return known
+    with _importing(known):
+        if is_file:
+            _import_file(Path(known))
+        else:
+            try:
+                import_module(name)
+            except ModuleNotFoundError as error:
+                if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
+                    raise DataError(f"import {name}: there is no such module") from error
+                raise ExtensionError(f"import {name}: {error}") from error
+    _loaded[known] = known
+    return known
+
+
+def _import_file(path: Path) -> None:
+    if not path.is_file():
+        raise DataError(f"import {path}: there is no such file")
+    # A name of its own, so that two files called terms.py do not meet.
+    digest = hashlib.sha256(str(path).encode()).hexdigest()[:8]
+    name = f"unweave_extension_{path.stem}_{digest}"
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise DataError(f"import {path}: not a Python file")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+
+
+@contextmanager
+def _importing(name: str) -> Iterator[None]:
+    token = _current.set(name)
+    try:
+        yield
+    except UnweaveError:
+        raise
+    except Exception as error:
+        raise ExtensionError(f"import {name}: {type(error).__name__}: {error}") from error
+    finally:
+        _current.reset(token)
