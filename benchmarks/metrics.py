@@ -121,19 +121,19 @@ def compare_information() -> None:
     np.testing.assert_allclose(
         plain_matrix(bins), mutual_information_matrix(bins, sample.factors), atol=1e-10
     )
-    assert abs(plain_mig() - uw.metrics.score("mig", *sample).value) < 1e-10
+    assert abs(plain_mig() - uw.metrics.score("mig", *sample[:2]).value) < 1e-10
     loop = "mutual_info_score for each pair"
     title = "10,000 points, 10 codes, factors of dSprites"
     table(
         f"Mutual information matrix: {title}",
         {loop: lambda: plain_matrix(bins), OURS: lambda: mutual_information_matrix(bins, sample.factors)},
     )
-    table(f"MIG: {title}", {loop: plain_mig, OURS: lambda: uw.metrics.score("mig", *sample)})
+    table(f"MIG: {title}", {loop: plain_mig, OURS: lambda: uw.metrics.score("mig", *sample[:2])})
     table(
         f"Modularity: {title}",
         {
             loop: lambda: plain_matrix(discretise(sample.codes)),
-            OURS: lambda: uw.metrics.score("modularity", *sample),
+            OURS: lambda: uw.metrics.score("modularity", *sample[:2]),
         },
     )
 
