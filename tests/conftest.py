@@ -1,26 +1,13 @@
-"""Shared fixtures: no test touches the user's own data folder."""
+"""Shared fixtures: real data sets, and the count of reference values."""
 
 import os
 from pathlib import Path
 
 import pytest
-import torch
 
 import unweave as uw
 
 ROOT = Path(__file__).parent.parent
-
-# Tests run in several processes: threads of their own would only get in each other's way.
-torch.set_num_threads(1)
-
-
-@pytest.fixture(autouse=True)
-def data_folder(tmp_path, monkeypatch):
-    """Each test has an empty data folder of its own."""
-    folder = tmp_path / "unweave-data"
-    monkeypatch.setenv("UNWEAVE_DATA", str(folder))
-    return folder
-
 
 @pytest.fixture(scope="session")
 def prepared_data():

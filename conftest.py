@@ -1,0 +1,34 @@
+"""Shared by the tests and by the examples in docstrings: neither touches the user's data folder."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+import torch
+
+import unweave as uw
+
+mpl.use("agg")
+
+# Tests run in several processes, whose threads would only slow each other down.
+torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def data_folder(tmp_path, monkeypatch):
+    """An empty data folder for every test and every example."""
+    folder = tmp_path / "unweave-data"
+    monkeypatch.setenv("UNWEAVE_DATA", str(folder))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _examples_write_to_a_temporary_folder(request, tmp_path, monkeypatch):
+    if isinstance(request.node, pytest.DoctestItem):
+        monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _names_in_examples(doctest_namespace):
+    """The names that every example may use without an import."""
+    doctest_namespace["np"] = np
+    doctest_namespace["uw"] = uw
