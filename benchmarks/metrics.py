@@ -201,7 +201,10 @@ def compare_boosting() -> None:
     )
     table(
         "DCI by boosted trees: 1,000 points, 10 codes, factors of 4 and 8 values",
-        {"GradientBoostingClassifier": plain, OURS: lambda: uw.metrics.score("dci", *train[:2], test=test[:2])},
+        {
+            "GradientBoostingClassifier": plain,
+            OURS: lambda: uw.metrics.score("dci", *train[:2], test=test[:2]),
+        },
         3,
     )
 

@@ -9,6 +9,7 @@ import unweave as uw
 
 ROOT = Path(__file__).parent.parent
 
+
 @pytest.fixture(scope="session")
 def prepared_data():
     """A data folder that outlives the test run: preparing real dSprites takes some 20 seconds."""
