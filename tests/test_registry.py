@@ -30,6 +30,9 @@ def test_unknown_names_are_answered_with_the_nearest(things):
         things["offerd"]
     with pytest.raises(ArgumentError, match="thing = 3"):
         things[3]
+    with pytest.raises(ArgumentError, match="thing = 'taau': did you mean 'tau'"):
+        things.check("taau")
+    things.check("tau")
 
 
 def test_names_are_taken_once(things):

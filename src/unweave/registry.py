@@ -60,9 +60,13 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         """The extension that registered a name, as the user gave it; None for all others."""
         return self._origins.get(name)
 
-    def __getitem__(self, name: str) -> Entry:
+    def check(self, name: str) -> None:
+        """Refuse an unknown name, with the nearest known one; imports nothing."""
         if not isinstance(name, str) or name not in self:
             raise unknown_name(self.kind, name, self)
+
+    def __getitem__(self, name: str) -> Entry:
+        self.check(name)
         if name not in self._entries:
             if name in self._builtin:
                 module, _, attribute = self._builtin[name].partition(":")

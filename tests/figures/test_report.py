@@ -2,9 +2,7 @@ import base64
 import hashlib
 import itertools
 import re
-import sys
 from html.parser import HTMLParser
-from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -13,8 +11,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from unweave.errors import ArgumentError, UnweaveError
-from unweave.figures.exhibits import Exhibit
-from unweave.figures.papers import PAPERS, Paper
+from unweave.figures.papers import PAPERS, Exhibit, Paper, register_paper
 from unweave.figures.report import ReportError, tables, write_report
 from unweave.figures.report.labels import full_caption
 from unweave.study import NotInStudyError, Results
@@ -107,17 +104,17 @@ def exhibit(make, name=None, title="A title"):
 
 
 @pytest.fixture
-def show(monkeypatch, tmp_path):
+def show(tmp_path):
     """Write a report of the given exhibits, as the only ones there are."""
 
     def write(*made, study=None, **options):
-        module = ModuleType("unweave.figures.fake")
-        module.EXHIBITS = tuple(one if isinstance(one, Exhibit) else exhibit(one) for one in made)
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-        monkeypatch.setitem(PAPERS, "fake", Paper("Someone et al.: A paper", "fake"))
+        exhibits = tuple(one if isinstance(one, Exhibit) else exhibit(one) for one in made)
+        PAPERS.unregister("fake")
+        register_paper("fake", Paper("Someone et al.: A paper", exhibits))
         return write_report(study or results(), tmp_path / "out", ["fake"], **options)
 
-    return write
+    yield write
+    PAPERS.unregister("fake")
 
 
 def files_in(folder):

@@ -230,13 +230,13 @@ def _name(study: str) -> str:
 def _run(
     checked: Any, source: Any, root: Path, machines: Machines, report: bool, retry: bool = False
 ) -> None:
-    from unweave.figures.papers import find_paper
+    from unweave.figures.papers import PAPERS
     from unweave.study.running import check_finished, prepare
     from unweave.study.running import run as run_study
 
     machines.check()
     for name in checked.reports:
-        find_paper(name)
+        PAPERS.check(name)
     folder = prepare(checked, source, root)
     if retry:
         print(f"{folder.forgive()} failed runs are tried again")

@@ -22,7 +22,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from PIL import Image
 
-from unweave.figures.exhibits import Exhibit, Picture
+from unweave.figures.papers.paper import Exhibit, Picture
 from unweave.figures.report import tables
 from unweave.figures.style import data_name, paper_style
 from unweave.study import Results

@@ -13,7 +13,7 @@ from importlib import resources
 import pandas as pd
 import yaml
 
-from unweave.figures.exhibits import Exhibit
+from unweave.figures.papers.paper import Exhibit
 from unweave.figures.report import tables
 from unweave.figures.report.draw import Drawn
 from unweave.figures.report.facts import facts, summary

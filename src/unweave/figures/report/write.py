@@ -8,7 +8,7 @@ from pathlib import Path
 
 from unweave.analyses.scores import median_scores
 from unweave.errors import ArgumentError, UnweaveError
-from unweave.figures.papers import PAPERS, find_paper
+from unweave.figures.papers import PAPERS
 from unweave.figures.report.draw import FORMATS, draw
 from unweave.figures.report.page import FAILURES, SCORES, SCORES_U_GIVEN, Chapter, failure_table, page
 from unweave.figures.report.scores import score_files
@@ -101,7 +101,7 @@ def _draw_all(
     results: Results, papers: Sequence[str], formats: Sequence[str]
 ) -> tuple[list[Chapter], dict[str, Exception]]:
     """Every paper's exhibits, made or accounted for; and the errors by the exhibit's name."""
-    chosen = [(name, find_paper(name).title, find_paper(name).exhibits) for name in dict.fromkeys(papers)]
+    chosen = [(name, PAPERS[name].title, PAPERS[name].exhibits) for name in dict.fromkeys(papers)]
     chapters, errors = [], {}
     with progress("Report", sum(len(exhibits) for *_, exhibits in chosen), "exhibits") as advance:
         for name, title, exhibits in chosen:

@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from unweave.analyses import yang
 from unweave.analyses.intervals import Array
 from unweave.analyses.summaries import arranged, spelled_column
-from unweave.figures.exhibits import Exhibit
+from unweave.figures.papers.paper import Exhibit, Paper
 from unweave.figures.style import (
     WIDTH,
     data_name,
@@ -171,7 +171,7 @@ _HOW = (
     "Each point is a run; the line is the median. s is the correlation of the noise of the approximate posterior. Runs "
     "of all strengths of a method are taken together."
 )
-EXHIBITS: tuple[Exhibit, ...] = (
+_EXHIBITS = (
     Exhibit(
         "yang-fig01-mig",
         "MIG with and without correlated posterior noise",
@@ -202,4 +202,8 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "difference, also with Holm's correction for all rows.",
         decline_table,
     ),
+)
+PAPER = Paper(
+    "Yang et al.: Towards Better Understanding of Disentangled Representations via Mutual Information",
+    _EXHIBITS,
 )

@@ -9,11 +9,11 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from unweave.analyses import yang
-from unweave.figures.yang import EXHIBITS, costs, decline_table, violins
+from unweave.figures.papers.yang import PAPER, costs, decline_table, violins
 from unweave.study import NotInStudyError, Results
 
-simulate = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "simulated_study.py"))["simulate"]
-EXHIBIT = {exhibit.name: exhibit for exhibit in EXHIBITS}
+simulate = runpy.run_path(str(Path(__file__).parents[3] / "benchmarks" / "simulated_study.py"))["simulate"]
+EXHIBIT = {exhibit.name: exhibit for exhibit in PAPER.exhibits}
 
 
 def study(seeds=6, latents=(10,), correlations=(0.0, 0.9)):
@@ -83,7 +83,7 @@ def test_the_table_tells_the_decline():
     assert rows["Difference"].str.contains(r"\[").all()
 
 
-@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
+@pytest.mark.parametrize("exhibit", PAPER.exhibits, ids=lambda exhibit: exhibit.name)
 def test_a_study_without_correlation_says_so(exhibit):
     with pytest.raises(NotInStudyError, match="correlation"):
         exhibit.make(study(seeds=2, correlations=(0.0,)))

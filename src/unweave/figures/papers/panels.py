@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from unweave.figures.locatello.drawing import cloud_markers
+from unweave.figures.papers.plots import cloud_markers
 from unweave.figures.style import WIDTH, legend_columns, look, method_name, new_figure
 
 # Inches. Distances are laid down here: a layout engine measures every label twice, which takes longer than drawing.

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from unweave.analyses.ranking import Strengths, ranking
 from unweave.analyses.summaries import arranged, spelled_column
-from unweave.figures.exhibits import Exhibit
+from unweave.figures.papers.paper import Exhibit, Paper
 from unweave.figures.style import (
     WIDTH,
     data_name,
@@ -113,7 +113,7 @@ _HOW = (
     "bootstrap intervals. Methods that share a letter cannot be told apart (Mann-Whitney tests with Holm's "
     "correction at 5 %)."
 )
-EXHIBITS: tuple[Exhibit, ...] = (
+_EXHIBITS = (
     Exhibit(
         "ranking-best",
         "Which method is best, and how sure that is",
@@ -132,3 +132,4 @@ EXHIBITS: tuple[Exhibit, ...] = (
         rank_table,
     ),
 )
+PAPER = Paper("Beyond the papers", _EXHIBITS)

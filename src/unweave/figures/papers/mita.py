@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 
 from unweave.analyses import mita
 from unweave.analyses.intervals import grouped
-from unweave.figures.exhibits import Exhibit
+from unweave.figures.papers.paper import Exhibit, Paper
 from unweave.figures.style import (
     WIDTH,
     data_name,
@@ -227,4 +227,7 @@ def _exhibits(labels: str | None) -> tuple[Exhibit, ...]:
     )
 
 
-EXHIBITS: tuple[Exhibit, ...] = (*_exhibits("given"), *_exhibits(None))
+PAPER = Paper(
+    "Mita et al.: Learning Optimal Conditional Priors for Disentangled Representations",
+    exhibits=(*_exhibits("given"), *_exhibits(None)),
+)

@@ -12,18 +12,18 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import unweave as uw
 from unweave.analyses import kumar
-from unweave.figures.kumar import (
-    EXHIBITS,
+from unweave.figures.latent import units
+from unweave.figures.papers.kumar import (
+    PAPER,
     attribute_table,
     best_traversals,
     score_table,
     trade_off,
     values_per_image,
 )
-from unweave.figures.latent import units
 from unweave.study import NotInStudyError, Results
 
-simulate = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "simulated_study.py"))["simulate"]
+simulate = runpy.run_path(str(Path(__file__).parents[3] / "benchmarks" / "simulated_study.py"))["simulate"]
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def test_the_units_of_a_traversal_are_told_where_the_prior_depends_on_labels(tmp
         )
         rows[name] = units(method)
     assert rows == {"beta_vae": "", "idvae": ", in deviations of its codes (labels not given)"}
-    caption = next(one.caption for one in EXHIBITS if one.name == "kumar-fig03-traversals")
+    caption = next(one.caption for one in PAPER.exhibits if one.name == "kumar-fig03-traversals")
     assert "-2 to 2" not in caption
     assert "where a heading says so, they count standard deviations of its codes" in caption
 

@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 
 from unweave.analyses import transfer as analysis
 from unweave.analyses.selection import outperforming_random
-from unweave.figures.exhibits import Exhibit
-from unweave.figures.locatello.agreement import correlation_panels, main_data
-from unweave.figures.locatello.panels import counted, panels_by_name
+from unweave.figures.papers.locatello.agreement import correlation_panels, main_data
+from unweave.figures.papers.panels import counted, panels_by_name
+from unweave.figures.papers.paper import Exhibit
 from unweave.figures.style import data_name, look, metric_name, order, paper_style
 from unweave.study import NotInStudyError, Results
 

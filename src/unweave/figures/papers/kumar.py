@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from unweave.analyses import kumar
 from unweave.analyses.summaries import arranged, spelled, spelled_column
 from unweave.errors import UnweaveError
-from unweave.figures.exhibits import Exhibit
 from unweave.figures.labelling import Line, label_points
 from unweave.figures.latent import traversal_rows, units
 from unweave.figures.models import load_model
+from unweave.figures.papers.paper import Exhibit, Paper
 from unweave.figures.plate import Block, plate
 from unweave.figures.style import (
     WIDTH,
@@ -168,7 +168,7 @@ def _in_order(found: pd.DataFrame, results: Results) -> pd.DataFrame:
     return arranged(found, results.table["data"].unique().tolist(), order)
 
 
-EXHIBITS: tuple[Exhibit, ...] = (
+_EXHIBITS = (
     Exhibit(
         "kumar-fig01-trade-off",
         "Disentanglement against reconstruction error",
@@ -204,4 +204,8 @@ EXHIBITS: tuple[Exhibit, ...] = (
         "differ most.",
         attribute_table,
     ),
+)
+PAPER = Paper(
+    "Kumar et al.: Variational Inference of Disentangled Latent Concepts from Unlabeled Observations",
+    _EXHIBITS,
 )

@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from unweave.analyses import total_correlation as analysis
-from unweave.figures.exhibits import Exhibit
-from unweave.figures.locatello.drawing import cloud, log_axis, strength_lines
-from unweave.figures.locatello.panels import counted, panels_in_turn
+from unweave.figures.papers.panels import counted, panels_in_turn
+from unweave.figures.papers.paper import Exhibit
+from unweave.figures.papers.plots import cloud, log_axis, strength_lines
 from unweave.figures.style import data_name, paper_style
 from unweave.study import NotInStudyError, Results
 

@@ -7,10 +7,10 @@ from matplotlib.figure import Figure
 
 from unweave.analyses import agreement as analysis
 from unweave.analyses.settings import DISENTANGLEMENT_METRICS
-from unweave.figures.exhibits import Exhibit
-from unweave.figures.locatello.agreement import HEAT_MAP, correlation_panels
-from unweave.figures.locatello.drawing import strength_lines
-from unweave.figures.locatello.panels import counted, panels_by_name
+from unweave.figures.papers.locatello.agreement import HEAT_MAP, correlation_panels
+from unweave.figures.papers.panels import counted, panels_by_name
+from unweave.figures.papers.paper import Exhibit
+from unweave.figures.papers.plots import strength_lines
 from unweave.figures.style import data_name, look, metric_name, order, paper_style
 from unweave.study import Results
 

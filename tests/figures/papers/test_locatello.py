@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import unweave as uw
-from unweave.figures.kumar import best_traversals
-from unweave.figures.locatello import EXHIBITS
+from unweave.figures.papers.kumar import best_traversals
+from unweave.figures.papers.locatello import PAPER
 from unweave.figures.style import paper_style
 from unweave.study import NotInStudyError, Results
 from unweave.study.collecting import collect
@@ -35,7 +35,7 @@ SAMPLED = (
     "unsupervised.kl",
     "unsupervised.elbo",
 )
-BY_NUMBER = {exhibit.name.split("-")[1]: exhibit for exhibit in EXHIBITS}
+BY_NUMBER = {exhibit.name.split("-")[1]: exhibit for exhibit in PAPER.exhibits}
 
 
 def study(data=("dsprites", "cars3d"), methods=("beta_vae", "annealed_vae"), strengths=2, seeds=3):
@@ -82,12 +82,12 @@ def test_exhibits_are_complete_and_in_order():
     assert list(BY_NUMBER) == [f"fig{n:02}" for n in range(1, 12)] + ["table1"] + [
         f"fig{n}" for n in range(12, 17)
     ]
-    for exhibit in EXHIBITS:
+    for exhibit in PAPER.exhibits:
         assert exhibit.source.startswith("Locatello et al., ")
         assert exhibit.caption.endswith(".")
 
 
-@pytest.mark.parametrize("exhibit", EXHIBITS[1:], ids=lambda exhibit: exhibit.name)
+@pytest.mark.parametrize("exhibit", PAPER.exhibits[1:], ids=lambda exhibit: exhibit.name)
 def test_an_exhibit_is_drawn_from_a_small_study(exhibit):
     made = exhibit.make(study())
     if isinstance(made, pd.DataFrame):
@@ -99,7 +99,7 @@ def test_an_exhibit_is_drawn_from_a_small_study(exhibit):
     assert "runs" in shown or "settings" in shown  # it says how many
 
 
-@pytest.mark.parametrize("exhibit", EXHIBITS[1:], ids=lambda exhibit: exhibit.name)
+@pytest.mark.parametrize("exhibit", PAPER.exhibits[1:], ids=lambda exhibit: exhibit.name)
 def test_a_study_of_one_data_set_and_two_seeds_is_drawn_but_for_transfer(exhibit):
     results = study(data=("shapes",), seeds=2)
     if exhibit.name.split("-")[1] in ("fig10", "fig11"):
@@ -110,7 +110,7 @@ def test_a_study_of_one_data_set_and_two_seeds_is_drawn_but_for_transfer(exhibit
         assert isinstance(made, pd.DataFrame) or drawn(made)
 
 
-@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
+@pytest.mark.parametrize("exhibit", PAPER.exhibits, ids=lambda exhibit: exhibit.name)
 def test_a_study_without_the_scores_says_what_is_missing(exhibit):
     table = study().table
     with pytest.raises(NotInStudyError, match="the study has"):

@@ -9,10 +9,10 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from unweave.analyses import mita
-from unweave.figures.mita import EXHIBITS, boxes, strength_curves
+from unweave.figures.papers.mita import PAPER, boxes, strength_curves
 from unweave.study import NotInStudyError, Results
 
-simulate = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "simulated_study.py"))["simulate"]
+simulate = runpy.run_path(str(Path(__file__).parents[3] / "benchmarks" / "simulated_study.py"))["simulate"]
 NAMES = {"beta_vae": "beta_vae", "beta_tcvae": "idvae"}
 
 
@@ -70,7 +70,7 @@ def test_the_heading_says_which_scores_are_drawn_and_which_methods_have_none():
     assert [text.get_text() for text in other.get_texts()] == ["1 = IDVAE"]
 
 
-@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
+@pytest.mark.parametrize("exhibit", PAPER.exhibits, ids=lambda exhibit: exhibit.name)
 def test_each_figure_has_its_metrics_and_draws_a_single_run(exhibit):
     table = simulate(data=["dsprites"], methods=["beta_vae"], seeds=1, strengths=1)
     if exhibit.name.endswith("u-given"):

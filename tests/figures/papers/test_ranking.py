@@ -9,10 +9,10 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from unweave.analyses.ranking import ranking
-from unweave.figures.ranking import EXHIBITS, best_probabilities, rank_table, ranking_table
+from unweave.figures.papers.ranking import PAPER, best_probabilities, rank_table, ranking_table
 from unweave.study import NotInStudyError, Results
 
-simulate = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "simulated_study.py"))["simulate"]
+simulate = runpy.run_path(str(Path(__file__).parents[3] / "benchmarks" / "simulated_study.py"))["simulate"]
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_the_tables_have_a_row_for_everything(results):
 
 
 @pytest.mark.parametrize("size", [{"seeds": 2}, {"seeds": 1}])
-@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
+@pytest.mark.parametrize("exhibit", PAPER.exhibits, ids=lambda exhibit: exhibit.name)
 def test_small_studies_are_enough(exhibit, size):
     made = exhibit.make(
         Results("s", simulate(data=["dsprites"], methods=["beta_vae", "factor_vae"], strengths=1, **size))
@@ -64,7 +64,7 @@ def test_small_studies_are_enough(exhibit, size):
         assert len(made) in (2, 16)
 
 
-@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
+@pytest.mark.parametrize("exhibit", PAPER.exhibits, ids=lambda exhibit: exhibit.name)
 def test_one_method_cannot_be_ranked(exhibit):
     with pytest.raises(NotInStudyError, match="two methods"):
         exhibit.make(Results("s", simulate(data=["dsprites"], methods=["beta_vae"], seeds=2)))

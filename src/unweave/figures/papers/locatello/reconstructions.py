@@ -12,8 +12,8 @@ from PIL import Image
 from unweave.analyses.variants import by_variant
 from unweave.data.batches import to_tensor
 from unweave.errors import ArgumentError, DataError
-from unweave.figures.exhibits import Exhibit
 from unweave.figures.models import load_model
+from unweave.figures.papers.paper import Exhibit
 from unweave.figures.plate import Block, plate
 from unweave.figures.sheet import Row
 from unweave.figures.style import data_name, method_name

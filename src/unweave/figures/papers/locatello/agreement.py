@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 
 from unweave.analyses import agreement as analysis
 from unweave.analyses.rank_correlation import rank_correlations
-from unweave.figures.exhibits import Exhibit
-from unweave.figures.locatello.drawing import cloud, heat_map
-from unweave.figures.locatello.panels import counted, panels, panels_in_turn
+from unweave.figures.papers.panels import counted, panels, panels_in_turn
+from unweave.figures.papers.paper import Exhibit
+from unweave.figures.papers.plots import cloud, heat_map
 from unweave.figures.style import data_name, metric_name, paper_style
 from unweave.study import NotInStudyError, Results
 

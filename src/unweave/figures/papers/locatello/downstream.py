@@ -7,10 +7,10 @@ from collections.abc import Callable
 from matplotlib.figure import Figure
 
 from unweave.analyses import downstream as analysis
-from unweave.figures.exhibits import Exhibit
-from unweave.figures.locatello.agreement import HEAT_MAP, correlation_panels
-from unweave.figures.locatello.drawing import cloud
-from unweave.figures.locatello.panels import counted, panels_by_name
+from unweave.figures.papers.locatello.agreement import HEAT_MAP, correlation_panels
+from unweave.figures.papers.panels import counted, panels_by_name
+from unweave.figures.papers.paper import Exhibit
+from unweave.figures.papers.plots import cloud
 from unweave.figures.style import data_name, metric_name, paper_style
 from unweave.study import Results
 
