@@ -99,7 +99,7 @@ def simulate(
     )
     scores["unsupervised.elbo", "sampled"] = scores["unsupervised", "sampled"] = -reconstruction - kl
     scores["unsupervised.l1", "mean"], scores["unsupervised.l2", "mean"] = reconstruction, reconstruction / 2
-    runs = runs.assign(latent_size=10, steps=300_000, settings="{}", protocol=protocol)
+    runs = runs.assign(latent_size=10, steps=300_000, settings="{}", labels="", protocol=protocol)
     tables = [
         runs.assign(metric=metric, representation=representation, value=values, seconds=rng.gamma(2, 2, n))
         for (metric, representation), values in scores.items()

@@ -46,6 +46,7 @@ def test_medians_are_over_strengths_and_seeds_of_unbalanced_groups():
         "variant",
         "metric",
         "representation",
+        "labels",
         "value",
         "low",
         "high",
@@ -95,7 +96,7 @@ def test_medians_over_seeds_have_intervals_and_never_pool_what_the_study_varies(
     )
     found = seed_medians(table)
     assert found.columns.tolist() == [
-        "data", "method", "strength", "latent_size", "metric", "representation", "value", "low", "high", "n",
+        "data", "method", "strength", "latent_size", "metric", "representation", "labels", "value", "low", "high", "n",
     ]  # fmt: skip
     plain = found[found["metric"] == "mig"].set_index(["strength", "latent_size"])
     for key, column in values.items():
@@ -152,9 +153,9 @@ def labelled():
     for method in ("ivae", "ss_ivae"):
         own = {"method": method, "strength": 1.0}
         for kind, metric in (("mean", "mig"), ("sampled", "unsupervised")):
-            found += rows([0.9, 0.9], **own, metric=metric, representation=f"{kind}_u_given")
-            found += rows([0.1, 0.1], **own, metric=metric, representation=f"{kind}_u_unknown")
-    found += rows([0.2, 0.2], method="ss_ivae", metric="mig", representation="mean_u_predicted")
+            found += rows([0.9, 0.9], **own, metric=metric, representation=kind, labels="given")
+            found += rows([0.1, 0.1], **own, metric=metric, representation=kind, labels="unknown")
+    found += rows([0.2, 0.2], method="ss_ivae", metric="mig", labels="predicted")
     found += rows([0.4, 0.4], method="ivae", metric="udr")
     table = as_table(found)
     return table.assign(run=table["method"] + table["seed"].astype(str))
@@ -166,13 +167,16 @@ def test_scores_of_codes_that_saw_true_labels_are_kept_apart(labelled):
         ("beta_vae", "mig"): 0.3, ("beta_vae", "unsupervised"): -40.0, ("ivae", "mig"): 0.1,
         ("ivae", "unsupervised"): 0.1, ("ivae", "udr"): 0.4, ("ss_ivae", "mig"): 0.2, ("ss_ivae", "unsupervised"): 0.1,
     }  # fmt: skip
-    assert blind.loc[("ss_ivae", "mig"), "representation"] == "mean_u_predicted"
-    assert blind.loc[("ss_ivae", "unsupervised"), "representation"] == "sampled_u_unknown"
+    assert blind.loc[("ss_ivae", "mig"), ["representation", "labels"]].tolist() == ["mean", "predicted"]
+    assert blind.loc[("ss_ivae", "unsupervised"), ["representation", "labels"]].tolist() == [
+        "sampled",
+        "unknown",
+    ]
     given = median_scores(labelled, u_given=True)
     assert set(given["method"]) == {"ivae", "ss_ivae"}
     assert set(given["metric"]) == {"mig", "unsupervised"}
     assert set(given["value"]) == {0.9}
-    assert given["representation"].str.endswith("_u_given").all()
+    assert (given["labels"] == "given").all()
 
 
 def test_a_study_of_such_methods_alone_has_the_same_scores(labelled):
@@ -189,9 +193,9 @@ def test_without_such_methods_nothing_is_given(labelled):
 
 
 def test_with_true_labels_only_there_is_nothing_to_compare(labelled):
-    table = labelled[labelled["representation"].isin(["mean", "mean_u_given"])]
+    table = labelled[(labelled["representation"] == "mean") & labelled["labels"].isin(["", "given"])]
     assert set(median_scores(table, ["mig"])["method"]) == {"beta_vae"}
-    table = table[table["representation"] == "mean_u_given"]
+    table = table[table["labels"] == "given"]
     assert median_scores(table).empty
     assert len(median_scores(table, u_given=True)) == 2
 

@@ -97,7 +97,7 @@ def start(*arguments):
 
 def table(root, name="tiny"):
     found = collect(open_study(root, name)).table.drop(columns="seconds")
-    assert not found.duplicated(["run", "metric", "representation", "protocol"]).any()
+    assert not found.duplicated(["run", "metric", "representation", "labels", "protocol"]).any()
     return found
 
 
@@ -248,8 +248,9 @@ def test_results_without_sql_are_medians_over_seeds_with_their_intervals(run, re
     ("sql", "warned"),
     [
         ("select method, median(value) from results group by method", True),
-        ("select method, representation, median(value) from results group by all", False),
-        ("select median(value) from results where Representation not like '%_u_given'", False),
+        ("select method, labels, median(value) from results group by all", False),
+        ("select method, representation, median(value) from results group by all", True),
+        ("select median(value) from results where Labels != 'given'", False),
         ("from results", False),
         (None, False),
     ],
@@ -257,7 +258,7 @@ def test_results_without_sql_are_medians_over_seeds_with_their_intervals(run, re
 @pytest.mark.parametrize("mode", ["given", "unknown"])
 def test_sql_that_mixes_scores_from_true_labels_is_warned_of(run, reference, monkeypatch, sql, warned, mode):
     found = collect(open_study(reference, "tiny"))
-    labelled = found.table.assign(representation=f"mean_u_{mode}")
+    labelled = found.table.assign(labels=mode)
     both = replace(found, table=pd.concat([found.table, labelled], ignore_index=True))
     monkeypatch.setattr("unweave.study.collecting.collect", lambda folder: both)
     code, printed, error = run("study", "results", "tiny", "-o", reference, *(("--sql", sql) if sql else ()))

@@ -227,22 +227,22 @@ def test_a_study_without_results_has_a_report_too(show):
 
 # --- encoders that take labels -------------------------------------------------------------------
 
-MODES = {"mean_u_given": 0.9, "mean_u_unknown": 0.1}
+MODES = {"given": 0.9, "unknown": 0.1}
 
 
 def labelled(modes=MODES, methods=("beta_vae", "ivae")):
     """A study in which iVAE scores 0.9 with the true labels, 0.1 without, and β-VAE 0.3."""
     found = results(methods=methods).table
     parts = [found[found["method"] != "ivae"].assign(value=0.3)]
-    for representation, value in modes.items():
-        parts.append(found[found["method"] == "ivae"].assign(representation=representation, value=value))
-    udr = parts[-1].query("metric == 'mig'").assign(metric="udr", representation="mean", value=0.6)
+    for labels, value in modes.items():
+        parts.append(found[found["method"] == "ivae"].assign(labels=labels, value=value))
+    udr = parts[-1].query("metric == 'mig'").assign(metric="udr", labels="", value=0.6)
     return Results("labelled", pd.concat([*parts, udr], ignore_index=True))
 
 
 def test_label_fractions_have_rows_of_their_own(show):
     """The fractions of a semi-supervised study can be read in its tables, with how u was come by."""
-    found = labelled({"mean_u_given": 0.9, "mean_u_predicted": 0.2}, methods=("beta_vae", "ivae")).table
+    found = labelled({"given": 0.9, "predicted": 0.2}, methods=("beta_vae", "ivae")).table
     plain, own = (
         found[found["method"] == "beta_vae"],
         found[found["method"] == "ivae"].assign(method="ss_idvae"),
@@ -290,10 +290,11 @@ def test_scores_from_true_labels_have_tables_of_their_own(show, methods):
     assert "0.900" in given
     assert not re.search(r"β-VAE|0\.100|0\.300", given)
     scores, leaked = (
-        pd.read_csv(path.parent / f"tables/{name}.csv") for name in ("scores", "scores-u-given")
+        pd.read_csv(path.parent / f"tables/{name}.csv", keep_default_na=False)
+        for name in ("scores", "scores-u-given")
     )
     assert set(scores["value"]) == ({0.1, 0.3, 0.6} if "beta_vae" in methods else {0.1, 0.6})
-    assert set(scores.query("method == 'ivae'")["representation"]) == {"mean_u_unknown", "mean"}
+    assert set(scores.query("method == 'ivae'")["labels"]) == {"unknown", ""}
     assert set(leaked["value"]) == {0.9}
     tex = (path.parent / "tables/scores.tex").read_text()
     assert r"dSprites & iVAE (u unknown) & 0.100 & 0.100 & 0.600 \\" in tex
@@ -318,14 +319,14 @@ def test_the_report_says_how_encoders_came_by_labels(show):
 
 
 def test_predicted_labels_come_before_unknown_ones(show):
-    page = Page(show(figure, study=labelled({**MODES, "mean_u_predicted": 0.2})))
+    page = Page(show(figure, study=labelled({**MODES, "predicted": 0.2})))
     assert "iVAE (u predicted)." in page.all("figcaption")[0]["text"]
     assert "0.200" in page.section("scores")
     assert not re.search(r"0\.[19]00|unknown", page.section("scores"))
 
 
 def test_a_method_that_has_scores_from_true_labels_only_is_named(show):
-    study = labelled({"mean_u_given": 0.9})
+    study = labelled({"given": 0.9})
     study = Results("given", study.table[study.table["metric"] != "udr"])
     page = check_page(show(figure, study=study))
     assert "iVAE has no other scores." in page.section("summary")

@@ -101,5 +101,5 @@ def test_a_folder_of_images_has_a_short_name():
 def test_names_of_parts_and_representations():
     assert metric_name("downstream_gbt.100") == "GBT 100"
     assert metric_name("my_metric") == "my metric"
-    assert representation_name("mean_u_given") == "mean (u given)"
+    assert representation_name("mean", "given") == "mean (u given)"
     assert representation_name("sampled") == "sampled"

@@ -32,7 +32,7 @@ def test_the_table_has_its_columns_and_types(finished):
 
 def test_a_row_for_each_run_metric_representation_and_protocol(finished):
     table = collect(finished).table
-    assert not table.duplicated(["run", "metric", "representation", "protocol"]).any()
+    assert not table.duplicated(["run", "metric", "representation", "labels", "protocol"]).any()
     of_each = {
         *((f"gaussian_total_correlation{part}", "mean") for part in ("", ".jitter")),
         *((f"gaussian_total_correlation{part}", "sampled") for part in ("", ".jitter")),
@@ -140,8 +140,25 @@ def test_parts_that_are_not_defined_are_left_out(finished, tmp_path):
     copied = StudyFolder(root, finished.name, finished.study, finished.jobs)
     path = copied.run(copied.jobs[0].identity) / copied.done_file
     told = json.loads(path.read_text())
-    told["rows"] += [["mig.part", "mean", float("nan"), "dlib", 0.0], ["mig.other", "mean", 0.5, "dlib", 0.0]]
+    told["rows"] += [
+        ["mig.part", "mean", "", float("nan"), "dlib", 0.0],
+        ["mig.other", "mean", "", 0.5, "dlib", 0.0],
+    ]
     path.write_text(json.dumps(told))
     table = collect(copied).table
     assert "mig.part" not in set(table["metric"])
     assert "mig.other" in set(table["metric"])
+
+
+def test_scores_of_an_older_version_are_read(finished, tmp_path):
+    root = shutil.copytree(finished.root, tmp_path / "copy")
+    copied = StudyFolder(root, finished.name, finished.study, finished.jobs)
+    path = copied.run(copied.jobs[0].identity) / copied.done_file
+    content = json.loads(path.read_text())
+    del content["columns"]
+    content["rows"] = [["mig", "mean_u_given", 0.9, "dlib", 2.0], ["mig", "mean_u_unknown", 0.1, "dlib", 3.0]]
+    path.write_text(json.dumps(content))
+    table = collect(copied).table
+    rows = table[table["run"] == copied.jobs[0].identity].query("metric == 'mig'")
+    kept = rows[["representation", "labels", "value", "protocol", "seconds"]].to_numpy().tolist()
+    assert kept == [["mean", "given", 0.9, "dlib", 2.0], ["mean", "unknown", 0.1, "dlib", 3.0]]

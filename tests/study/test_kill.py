@@ -108,7 +108,7 @@ def check(folder, undisturbed, others=0):
         assert not any(is_leftover(path) for path in place.iterdir())
         assert not (place / "state.safetensors").exists()
     table = collect(folder).table
-    assert not table.duplicated(["run", "metric", "representation", "protocol"]).any()
+    assert not table.duplicated(["run", "metric", "representation", "labels", "protocol"]).any()
     expected = collect(undisturbed).table
     assert set(table["run"]) == {job.identity for job in folder.jobs}
     np.testing.assert_array_equal(table["value"], expected["value"])

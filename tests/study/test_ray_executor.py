@@ -88,7 +88,7 @@ def long_study(tiny, opened):
 
 def assert_same(table: pd.DataFrame, expected: pd.DataFrame) -> None:
     """Every score, and each once; how long it took is another matter."""
-    keys = ["run", "metric", "representation"]
+    keys = ["run", "metric", "representation", "labels"]
     assert not table.duplicated(keys).any()
     pd.testing.assert_frame_equal(
         table.drop(columns="seconds").sort_values(keys, ignore_index=True),

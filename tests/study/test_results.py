@@ -4,17 +4,18 @@ import pytest
 
 from unweave.errors import ArgumentError, DataError
 from unweave.study.collecting import collect
-from unweave.study.results import COLUMNS, NotInStudyError, as_table, label_modes, load, query, select, wide
+from unweave.study.results import COLUMNS, NotInStudyError, as_table, load, query, select, wide
 from unweave.study.units import LABEL_MODES
 
 
-def row(run, metric, value, representation="mean", protocol="dlib"):
+def row(run, metric, value, representation="mean", protocol="dlib", labels=""):
     blank = {name: 0 if kind != "str" else "" for name, kind in COLUMNS.items()}
     own = {
         "run": run,
         "metric": metric,
         "value": value,
         "representation": representation,
+        "labels": labels,
         "protocol": protocol,
     }
     return {**blank, **own}
@@ -118,11 +119,11 @@ def test_select_takes_codes_that_saw_no_true_label_unless_told():
     table = as_table(
         [
             row("plain", "mig", 0.1),
-            row("ivae", "mig", 0.9, "mean_u_given"),
-            row("ivae", "mig", 0.2, "mean_u_unknown"),
-            row("ss", "mig", 0.8, "mean_u_given"),
-            row("ss", "mig", 0.3, "mean_u_unknown"),
-            row("ss", "mig", 0.4, "mean_u_predicted"),
+            row("ivae", "mig", 0.9, labels="given"),
+            row("ivae", "mig", 0.2, labels="unknown"),
+            row("ss", "mig", 0.8, labels="given"),
+            row("ss", "mig", 0.3, labels="unknown"),
+            row("ss", "mig", 0.4, labels="predicted"),
         ]
     )
     assert dict(select(table, "mig")[["run", "value"]].to_numpy()) == {"plain": 0.1, "ivae": 0.2, "ss": 0.4}
@@ -132,7 +133,7 @@ def test_select_takes_codes_that_saw_no_true_label_unless_told():
 
 def test_select_knows_all_ways_to_come_by_labels_and_no_others():
     ways = ["given", "predicted", "unknown"]
-    table = as_table([row("ss", "mig", place, f"mean_u_{way}") for place, way in enumerate(ways)])
+    table = as_table([row("ss", "mig", place, labels=way) for place, way in enumerate(ways)])
     assert [select(table, "mig", labels=way)["value"].item() for way in LABEL_MODES] == [0, 1, 2]
     with pytest.raises(ArgumentError, match="labels = 'foo': known: given, predicted, unknown"):
         select(table, "mig", labels="foo")
@@ -140,8 +141,20 @@ def test_select_knows_all_ways_to_come_by_labels_and_no_others():
         select(table, "mig", labels="givn")
 
 
-def test_label_modes_are_read_from_the_representation():
+def test_a_table_of_an_older_version_gets_the_column_labels(tmp_path):
     names = ["mean", "mean_u_given", "sampled", "sampled_u_unknown", "mean_u_predicted"]
     table = as_table([row("a", "mig", 0.0, name) for name in names])
-    assert label_modes(table).tolist() == ["", "given", "", "unknown", "predicted"]
-    assert label_modes(as_table([])).empty
+    table.drop(columns="labels").to_parquet(tmp_path / "old.parquet", index=False)
+    found = load(tmp_path / "old.parquet")
+    assert found["labels"].tolist() == ["", "given", "", "unknown", "predicted"]
+    assert found["representation"].tolist() == ["mean", "mean", "sampled", "sampled", "mean"]
+    assert found.dtypes.to_dict() == table.dtypes.to_dict()
+    assert list(found) == list(COLUMNS)
+    table[:0].drop(columns="labels").to_parquet(tmp_path / "empty.parquet", index=False)
+    assert load(tmp_path / "empty.parquet").dtypes.to_dict() == table.dtypes.to_dict()
+
+
+def test_select_says_of_which_labels_there_are_scores():
+    table = as_table([row("ivae", "mig", 0.9, labels="given")])
+    with pytest.raises(NotInStudyError, match=r"'mig' for mean \(u given\) only, not mean"):
+        select(table, "mig")

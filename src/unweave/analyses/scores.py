@@ -8,7 +8,7 @@ import pandas as pd
 
 from unweave.analyses.intervals import grouped
 from unweave.analyses.variants import in_order, variants
-from unweave.study.results import NotInStudyError, label_modes, select
+from unweave.study.results import NotInStudyError, select
 
 # What a fair comparison of methods holds fixed.
 CONDITIONS = ["data", "correlation", "latent_size", "steps", "protocol"]
@@ -37,20 +37,22 @@ def median_scores(
     Returns
     -------
     one row per condition, method, variant and metric, data sets in the order of ``table``: the columns ``CONDITIONS``,
-    method, variant (the settings that the study varies besides, of ``variants``), metric, representation, value, low,
-    high, n. A metric that has the mean representation is that of the mean
+    method, variant (the settings that the study varies besides, of ``variants``), metric, representation, labels,
+    value, low, high, n. A metric that has the mean representation is that of the mean
     representation only. What a study has only with u given is not in the table of the others.
     """
     known = table["metric"].unique().tolist()
     wanted = [name for name in known if "." not in name] if metrics is None else list(metrics)
     if missing := sorted(set(wanted) - set(known)):
         raise NotInStudyError(f"the study has no metric {missing[0]!r}")
-    rows = table[table["metric"].isin(wanted) & ((label_modes(table) == "given") == u_given)]
+    rows = table[table["metric"].isin(wanted) & ((table["labels"] == "given") == u_given)]
     groups = rows.groupby(["metric", "protocol"], sort=False)
     chosen = [select(group, str(name), labels="given" if u_given else None) for (name, _), group in groups]
     rows = pd.concat(chosen) if chosen else rows
     rows = _with_variant(rows, table)
-    found = grouped(rows, [*CONDITIONS, "method", "variant", "metric", "representation"], level=level)
+    found = grouped(
+        rows, [*CONDITIONS, "method", "variant", "metric", "representation", "labels"], level=level
+    )
     return _sorted(found, [*CONDITIONS, "method", "variant", "metric"], table, wanted)
 
 
@@ -59,15 +61,18 @@ def seed_medians(table: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
 
     Returns
     -------
-    one row per data set, method, strength, metric and representation, in the order of ``median_scores``: these, value,
-    low, high and n; between them ``variant``, ``correlation``, ``latent_size``, ``steps`` and ``protocol``, if the
-    study has several. Scores with u given, of codes made from the true labels, have a representation that says so.
+    one row per data set, method, strength, metric, representation and labels, in the order of ``median_scores``:
+    these, value, low, high and n; between them ``variant``, ``correlation``, ``latent_size``, ``steps``, ``protocol``
+    if the study has several. Scores with u given, of codes made from the true labels, have "given" in ``labels``.
     """
     rows = _with_variant(table, table)
     setup = [name for name in ("variant", *CONDITIONS[1:]) if rows[name].nunique() > 1]
     by = ["data", "method", "strength", *setup, "metric"]
     return _sorted(
-        grouped(rows, [*by, "representation"], level=level), by, table, table["metric"].unique().tolist()
+        grouped(rows, [*by, "representation", "labels"], level=level),
+        by,
+        table,
+        table["metric"].unique().tolist(),
     )
 
 

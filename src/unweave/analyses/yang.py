@@ -115,5 +115,5 @@ def costs(table: pd.DataFrame) -> pd.DataFrame:
 
 def _of_samples(table: pd.DataFrame, metric: str) -> pd.DataFrame:
     """The rows for sampled codes if there are any."""
-    sampled = (table["metric"] == metric) & table["representation"].str.startswith("sampled")
+    sampled = (table["metric"] == metric) & (table["representation"] == "sampled")
     return select(table, metric, "sampled" if sampled.any() else None)

@@ -19,8 +19,8 @@ app = typer.Typer(
     epilog="\b\nExamples:\n  unweave study list\n  unweave study plan locatello-small\n"
     "  unweave study run locatello-small\n"
     "  unweave study status locatello-small --watch\n  unweave study report locatello-small\n"
-    '  unweave study results locatello-small --sql "select method, representation, median(value) '
-    "from results where metric = 'mig' group by method, representation\"\n"
+    '  unweave study results locatello-small --sql "select method, representation, labels, median(value) '
+    "from results where metric = 'mig' group by all\"\n"
     "  unweave study run my-study.yaml --set training.steps=5000 --set seed=[0,1,2]",
 )
 
@@ -195,17 +195,17 @@ def results(
     from unweave.analyses.scores import seed_medians
     from unweave.files import replacing
     from unweave.study.collecting import collect
-    from unweave.study.results import label_modes, query
+    from unweave.study.results import query
     from unweave.study.store import open_study
 
     found = collect(open_study(root, _name(study))).table
     names = {"value": "median", "n": "runs"}
     answer = query(found, sql) if sql else seed_medians(found).rename(columns=names)
-    says_which = "representation" in (sql or "").lower() or "representation" in answer.columns
-    if not says_which and (label_modes(found) == "given").any():
+    says_which = "labels" in (sql or "").lower() or "labels" in answer.columns
+    if not says_which and (found["labels"] == "given").any():
         output.show_warning(
             "the answer may mix in scores with u given, of codes made from the true labels that they are scored "
-            "against: group by representation, or leave out those that end in _u_given"
+            "against: group by labels, or leave out those with labels = 'given'"
         )
     if csv is not None:
         with replacing(csv) as temporary:

@@ -127,10 +127,13 @@ def data_name(data: str) -> str:
     return _DATA.get(data, data)
 
 
-def representation_name(representation: str) -> str:
-    """Which codes, for people: ``mean_u_given`` becomes "mean (u given)"."""
-    kind, _, labels = representation.partition("_u_")
-    return f"{kind} (u {labels})" if labels else kind
+def representation_name(representation: str, labels: str = "") -> str:
+    """Which codes, for people.
+
+    >>> representation_name("mean", "given")
+    'mean (u given)'
+    """
+    return f"{representation} (u {labels})" if labels else representation
 
 
 def look(methods: Iterable[str]) -> dict[str, dict[str, Any]]:

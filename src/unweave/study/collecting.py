@@ -7,6 +7,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,7 +16,7 @@ from unweave.files import replacing, write_text
 from unweave.metrics.unlabelled.udr import udr
 from unweave.study.job import Job
 from unweave.study.measuring import SCORES, read_codes
-from unweave.study.results import TABLE, Results, as_table
+from unweave.study.results import SCORE_COLUMNS, TABLE, Results, as_table, split_representation
 from unweave.study.store import StudyFolder
 from unweave.study.units import UDR, Unit
 
@@ -25,21 +26,31 @@ def collect(folder: StudyFolder) -> Results:
     done = [job for job in folder.jobs if folder.is_done(job)]
     rows: list[dict[str, Any]] = []
     for job in done:
-        told = json.loads((folder.run(job.identity) / folder.done_file).read_text())
+        scores = read_scores(folder.run(job.identity) / folder.done_file)
         about = _about(job)
         rows += [
-            {
-                **about,
-                **dict(zip(("metric", "representation", "value", "protocol", "seconds"), row, strict=True)),
-            }
-            for row in told["rows"]
-            if not ("." in row[0] and math.isnan(row[2]))  # a part that the settings leave undefined
+            {**about, **score}
+            for score in scores
+            if not (
+                "." in score["metric"] and math.isnan(score["value"])
+            )  # a part that the settings leave undefined
         ]
     rows += _agreements(folder, done)
     table = as_table(rows)
     with replacing(folder.folder / TABLE) as temporary:
         table.to_parquet(temporary, index=False)
     return gathered(folder, table)
+
+
+def read_scores(path: Path) -> list[dict[str, Any]]:
+    """The scores of a run that is done, by the names of the columns of the results."""
+    content = json.loads(path.read_text())
+    if "columns" in content:
+        return [dict(zip(content["columns"], row, strict=True)) for row in content["rows"]]
+    return [
+        dict(zip(SCORE_COLUMNS, (metric, *split_representation(name), *rest), strict=True))
+        for metric, name, *rest in content["rows"]
+    ]
 
 
 def gathered(folder: StudyFolder, table: pd.DataFrame) -> Results:
@@ -100,6 +111,12 @@ def _agreement(
             kept = [read_codes(folder.run(job.identity) / SCORES / unit.file) for job in jobs]
             score = udr([codes for codes, _ in kept], kl_list=[kl for _, kl in kept], **settings)
             found[key] = score.details["per_model"].tolist()
-        shared = {"metric": unit.label, "representation": "mean", "protocol": unit.protocol, "seconds": 0.0}
+        shared = {
+            "metric": unit.label,
+            "representation": "mean",
+            "labels": "",
+            "protocol": unit.protocol,
+            "seconds": 0.0,
+        }
         rows += [{**_about(job), **shared, "value": v} for job, v in zip(jobs, found[key], strict=True)]
     return rows

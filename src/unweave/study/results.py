@@ -1,4 +1,4 @@
-"""The results of a study: one tidy table, a row per run, metric, representation and protocol."""
+"""The results of a study: one tidy table, a row per run, metric, representation, labels and protocol."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import pandas as pd
 from unweave.errors import ArgumentError, DataError, UnweaveError, unknown_name
 
 # The columns of results.parquet, in order. ``strength`` is the method's first hyperparameter (NaN if it has none);
-# ``settings`` is everything else that a run was given, as JSON; ``seconds`` is what computing the score took.
+# ``settings`` is everything else that a run was given, as JSON. ``representation`` is "mean" or "sampled"; ``labels``
+# is what an encoder that takes labels u got as u: "given" (the true ones), "predicted", "unknown"; "" if it takes none.
+# ``seconds`` is what computing the score took.
 COLUMNS: dict[str, str] = {
     "run": "str",
     "data": "str",
@@ -26,12 +28,21 @@ COLUMNS: dict[str, str] = {
     "settings": "str",
     "metric": "str",
     "representation": "str",
+    "labels": "str",
     "protocol": "str",
     "value": "float64",
     "seconds": "float64",
 }
 T = TypeVar("T")
 RUN_COLUMNS = list(COLUMNS)[: list(COLUMNS).index("metric")]
+SCORE_COLUMNS = [
+    "metric",
+    "representation",
+    "labels",
+    "value",
+    "protocol",
+    "seconds",
+]  # of a run's scores on disk
 TABLE, SPEC = "results.parquet", "study.yaml"
 _LABEL_MODES = ("given", "predicted", "unknown")  # those of units.py, which would bring torch with it
 
@@ -75,6 +86,8 @@ def load(path: Path | str) -> pd.DataFrame:
         table = pd.read_parquet(file)
     except (OSError, ValueError) as error:
         raise DataError(f"{file}: not a results table ({error})") from error
+    if "labels" not in table.columns and "representation" in table.columns:
+        table = _with_labels(table)
     missing = [name for name in COLUMNS if name not in table.columns]
     if missing:
         raise DataError(f"{file}: not a results table (it has no column {missing[0]!r})")
@@ -96,8 +109,8 @@ def query(table: pd.DataFrame, sql: str) -> pd.DataFrame:
 
 
 def as_table(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """Rows as a table with all columns in their types."""
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+    """Rows as a table with all columns in their types; a row without ``labels`` is of an encoder that takes none."""
+    return pd.DataFrame([{"labels": "", **row} for row in rows], columns=list(COLUMNS)).astype(COLUMNS)
 
 
 def select(
@@ -110,37 +123,30 @@ def select(
     """The rows of one metric; at most one row per run.
 
     Without ``representation``, "mean" if the metric has it; without ``protocol``, the first in the table. A run whose
-    encoder takes labels u has scores as "mean_u_given", "mean_u_predicted" and "mean_u_unknown": unless ``labels``
-    says which, those are taken that no true label went into (predicted, else unknown), so that they compare with
-    other methods'.
+    encoder takes labels u has a score for each of "given", "predicted" and "unknown": unless ``labels`` says which,
+    those are taken that no true label went into (predicted, else unknown), so that they compare with other methods'.
     """
     if labels is not None and labels not in _LABEL_MODES:
         raise unknown_name("labels", labels, _LABEL_MODES)
     rows = table[table["metric"] == metric]
     if rows.empty:
         raise NotInStudyError(f"the study has no metric {metric!r}")
-    found = rows["representation"].unique()
-    kinds = list(dict.fromkeys(name.partition("_u_")[0] for name in found))
-    wanted = representation or ("mean" if "mean" in kinds else kinds[0])
-    ways = (f"_u_{labels}",) if labels else ("_u_predicted", "_u_unknown")
-    preference = {f"{wanted}{way}": place for place, way in enumerate(("", *ways))}
-    rows = rows[rows["representation"].isin(preference)]
+    known = rows["representation"].unique().tolist()
+    wanted = representation or ("mean" if "mean" in known else known[0])
+    preference = {"": 0, labels: 1} if labels else {"": 0, "predicted": 1, "unknown": 2}
+    kinds = rows[["representation", "labels"]].drop_duplicates()
+    rows = rows[(rows["representation"] == wanted) & rows["labels"].isin(preference)]
     if rows.empty:
-        raise NotInStudyError(f"the study has {metric!r} for {', '.join(found)} only, not {wanted}")
+        present = [f"{codes} (u {mode})" if mode else codes for codes, mode in kinds.itertuples(index=False)]
+        raise NotInStudyError(f"the study has {metric!r} for {', '.join(present)} only, not {wanted}")
     chosen = protocol or str(rows["protocol"].iloc[0])
     rows = rows[rows["protocol"] == chosen]
     if rows.empty:
         raise NotInStudyError(f"the study has no {metric!r} by the protocol {chosen!r}")
-    if rows["representation"].nunique() > 1:
-        first = rows["representation"].map(preference).sort_values(kind="stable").index
+    if rows["labels"].nunique() > 1:
+        first = rows["labels"].map(preference).sort_values(kind="stable").index
         rows = rows.loc[rows.loc[first].drop_duplicates("run").index.sort_values()]
     return rows
-
-
-def label_modes(table: pd.DataFrame) -> pd.Series[str]:
-    """How the encoder behind each row came by labels u: given, predicted or unknown; empty where it takes none."""
-    names = table["representation"]
-    return names.map({name: name.partition("_u_")[2] for name in names.unique()})
 
 
 def wide(table: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
@@ -150,3 +156,25 @@ def wide(table: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     ]
     runs = table.drop_duplicates("run")[RUN_COLUMNS].set_index("run")
     return runs.join(columns).reset_index()
+
+
+def split_representation(name: str) -> tuple[str, str]:
+    """Representation and labels of what older versions wrote as one word.
+
+    >>> split_representation("mean_u_given"), split_representation("sampled")
+    (('mean', 'given'), ('sampled', ''))
+    """
+    representation, _, labels = name.partition("_u_")
+    return representation, labels
+
+
+def _with_labels(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of an older version, with the column ``labels``."""
+    names = {name: split_representation(name) for name in table["representation"].unique()}
+    representation = table["representation"].map({name: parts[0] for name, parts in names.items()})
+    labels = table["representation"].map({name: parts[1] for name, parts in names.items()})
+    table = table.assign(representation=representation, labels=labels)
+    known = [name for name in COLUMNS if name in table.columns]
+    return table[[*known, *(name for name in table.columns if name not in COLUMNS)]].astype(
+        {"representation": "str", "labels": "str"}
+    )

@@ -41,35 +41,36 @@ class Unit:
     num_test: int
     seed: int
     params: dict[str, Any]
-    labels: LabelMode | None = None  # how an encoder that takes labels comes by them
+    labels: LabelMode | None = None  # what an encoder that takes labels u gets as u
 
     @property
     def file(self) -> str:
         """The name of the file that keeps the score; another setting has another name."""
-        told = {name: value for name, value in asdict(self).items() if (name, value) != ("labels", None)}
-        values = json.dumps(told, sort_keys=True, default=str)
-        digest = hashlib.sha256(values.encode()).hexdigest()[:10]
+        values = {name: value for name, value in asdict(self).items() if (name, value) != ("labels", None)}
+        # Labels are part of the representation here, as in all files ever written: finished work is not redone.
+        representation = f"{self.representation}_u_{self.labels}" if self.labels else self.representation
+        values["representation"] = representation
+        digest = hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()[:10]
         suffix = "safetensors" if self.metric == UDR else "json"  # of a run alone UDR knows the codes only
-        return f"{self.label}-{self.representation}-{digest}.{suffix}"
+        return f"{self.label}-{representation}-{digest}.{suffix}"
 
     @property
     def codes(self) -> str:
         """Which codes it is computed from: those of the mean, or sampled ones."""
-        return "mean" if self.metric in OF_THE_POSTERIOR else self.representation.partition("_")[0]
+        return "mean" if self.metric in OF_THE_POSTERIOR else self.representation
 
 
 def with_labels(found: list[Unit], modes: Sequence[LabelMode]) -> list[Unit]:
-    """The units of a method whose encoder takes labels: each once for every way in which it comes by them.
+    """The units of a method whose encoder takes labels: each once for each of ``modes``.
 
-    The representation says which: ``mean_u_given``, ``mean_u_unknown``. UDR compares codes that saw no true label.
+    UDR compares codes that saw no true label.
     """
     if not modes:
         return found
-    made = []
+    labelled = []
     for unit in found:
-        told = [replace(unit, labels=m, representation=f"{unit.representation}_u_{m}") for m in modes]
-        made += [unit] if unit.metric == UDR else told
-    return made
+        labelled += [unit] if unit.metric == UDR else [replace(unit, labels=mode) for mode in modes]
+    return labelled
 
 
 def units(evaluation: Evaluation, source: Source | None = None) -> list[Unit]:
@@ -138,15 +139,14 @@ def identity(found: list[Unit], labels: Sequence[LabelMode] = LABEL_MODES) -> st
 
 
 def scalars(unit: Unit, score: Score, factor_names: tuple[str, ...]) -> Iterator[tuple[str, str, float]]:
-    """A score as rows of the results: (metric, representation, value), its value first, then what it is made of."""
-    suffix = f"_u_{unit.labels}" if unit.labels else ""
-    home = f"sampled{suffix}" if unit.metric in (SAMPLED, UNSUPERVISED) else unit.representation
+    """A score as rows of the results: (metric, representation, value), its value first, then its parts."""
+    home = "sampled" if unit.metric in (SAMPLED, UNSUPERVISED) else unit.representation
     yield unit.label, home, score.value
     for name, value in score.details.items():
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             own = home
             if unit.metric == UNSUPERVISED:
-                own = f"{'sampled' if name in _OF_SAMPLED_CODES else 'mean'}{suffix}"
+                own = "sampled" if name in _OF_SAMPLED_CODES else "mean"
             yield f"{unit.label}.{name}", own, float(value)
     if unit.metric == "downstream":
         means = score.details["accuracy"].mean(axis=1)

@@ -18,6 +18,7 @@ from unweave.methods import VAE, create
 from unweave.study.attempts import ATTEMPTS, begin
 from unweave.study.job import Job
 from unweave.study.measuring import SCORES, measure
+from unweave.study.results import SCORE_COLUMNS, split_representation
 from unweave.study.store import StudyFolder
 from unweave.study.units import UDR, Unit, applicable, with_labels
 from unweave.training import Callback, train
@@ -114,8 +115,15 @@ def _conclude(folder: StudyFolder, job: Job, wanted: Sequence[Unit], seconds: fl
     for unit in wanted:
         if unit.metric != UDR:
             kept = json.loads((folder.run(job.identity) / SCORES / unit.file).read_text())
-            rows += [[*row, unit.protocol, kept["seconds"]] for row in kept["rows"]]
-    told = {"rows": rows, "training_seconds": seconds, "finished": time.time()}
+            for metric, representation, value in kept["rows"]:
+                codes, _ = split_representation(representation)  # in one word if an older version wrote it
+                rows.append([metric, codes, unit.labels or "", value, unit.protocol, kept["seconds"]])
+    told = {
+        "columns": SCORE_COLUMNS,
+        "rows": rows,
+        "training_seconds": seconds,
+        "finished": time.time(),
+    }
     write_text(folder.run(job.identity) / folder.done_file, json.dumps(told))
 
 

@@ -77,9 +77,7 @@ def test_each_figure_has_its_metrics_and_draws_a_single_run(exhibit):
         with pytest.raises(NotInStudyError, match="no scores with labels given"):
             exhibit.make(Results("s", table))
         mean = table["representation"] == "mean"
-        table = pd.concat(
-            [table[mean].assign(representation="mean_u_given"), table[mean].assign(run="other")]
-        )
+        table = pd.concat([table[mean].assign(labels="given"), table[mean].assign(run="other")])
     figure = exhibit.make(Results("s", table))
     FigureCanvasAgg(figure).draw()
     assert len(figure.axes) == (5 if "all" in exhibit.name else 2)
@@ -91,14 +89,14 @@ def test_scores_with_true_labels_are_never_drawn_unless_asked_for():
     table = study(data=("dsprites",)).query("representation == 'mean'")
     known = table["method"] == "idvae"
     modes = [
-        table[known].assign(representation=f"mean_u_{mode}", value=table["value"] + shift)
+        table[known].assign(labels=mode, value=table["value"] + shift)
         for mode, shift in (("given", 100), ("unknown", 0))
     ]
     table = pd.concat([table[~known], *modes])
     honest = mita.scores(table, ["mig"])
-    assert set(honest["representation"]) == {"mean", "mean_u_unknown"}
+    assert set(honest["labels"]) == {"", "unknown"}
     assert honest["value"].max() < 100
     leaked = mita.scores(table, ["mig"], labels="given")
-    assert set(leaked["representation"]) == {"mean", "mean_u_given"}
+    assert set(leaked["labels"]) == {"", "given"}
     heading = boxes(Results("s", table), labels="given").legends[0].get_title().get_text()
     assert "mean (u given) codes" in heading

@@ -76,7 +76,7 @@ def test_codes_that_saw_true_labels_are_not_ranked():
     own = table[table["method"] == "factor_vae"].assign(method="ivae")
     parts = [table[table["method"] == "beta_vae"].assign(value=0.3)]
     for mode, value in (("given", 0.9), ("unknown", 0.1)):
-        parts.append(own.assign(representation=f"mean_u_{mode}", value=value))
+        parts.append(own.assign(labels=mode, value=value))
     ranks = rank_table(Results("s", pd.concat(parts)))
     assert ranks[["Method", "Rank"]].to_numpy().tolist() == [["β-VAE", 1], ["iVAE", 2]]
     assert ranks["Median"].str.startswith(("0.300", "0.100")).all()

@@ -88,7 +88,7 @@ def score_table(results: Results) -> pd.DataFrame:
 def attribute_table(results: Results) -> pd.DataFrame:
     """Accuracy in per cent of each method and strength, for the attributes on which they differ most."""
     found = _in_order(kumar.attribute_accuracy(results.table), results)
-    attributes = found.columns[5::3][:_SHOWN]  # each is followed by the ends of its interval
+    attributes = [name for name in map(str, found) if f"{name}_low" in found][:_SHOWN]
     rows = pd.DataFrame({"Data set": found["data"].map(data_name), "Method": _settings(found)})
     for attribute in attributes:
         per_cent = 100 * found[[attribute, f"{attribute}_low", f"{attribute}_high"]].to_numpy(np.float64)

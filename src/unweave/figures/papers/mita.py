@@ -145,10 +145,10 @@ def _grid(rows: pd.DataFrame) -> tuple[Figure, dict[tuple[str, str], Any]]:
 
 def _which(rows: pd.DataFrame, table: pd.DataFrame) -> str:
     """The only data set, of which codes and by which protocol the scores are, and which methods have none."""
-    kinds = rows[["representation", "protocol"]].drop_duplicates().itertuples(index=False)
+    kinds = rows[["representation", "labels", "protocol"]].drop_duplicates().itertuples(index=False)
     told = "; ".join(
-        f"{representation_name(representation)} codes, protocol {protocol}"
-        for representation, protocol in kinds
+        f"{representation_name(representation, modes)} codes, protocol {protocol}"
+        for representation, modes, protocol in kinds
     )
     data = rows["data"].unique()
     shown = {method.partition(", ")[0] for method in rows["method"].unique()}
@@ -162,7 +162,7 @@ def _which(rows: pd.DataFrame, table: pd.DataFrame) -> str:
 
 def _check_labels(table: pd.DataFrame, labels: str | None) -> None:
     """Refuse to draw a figure of codes made with labels where there are none: it would be the other one again."""
-    if labels and not table["representation"].str.endswith(f"_u_{labels}").any():
+    if labels and not (table["labels"] == labels).any():
         raise NotInStudyError(f"the study has no scores with labels {labels}")
 
 

@@ -43,6 +43,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
     methods = sorted(runs["method"].unique(), key=order)
     by_method = {name: rows for name, rows in runs.groupby("method")}
     own = [name for name in table["metric"].unique() if "." not in name]
+    codes = table[["representation", "labels"]].drop_duplicates().itertuples(index=False)
     found = [
         ("Data sets", ", ".join(_data_text(name) for name in runs["data"].unique())),
         ("Methods", "\n".join(_method_text(name, by_method[name]) for name in methods)),
@@ -50,7 +51,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("Steps", _numbers(runs["steps"])),
         ("Latents", _numbers(runs["latent_size"])),
         ("Metrics", ", ".join(map(metric_name, own))),
-        ("Representations", ", ".join(map(representation_name, table["representation"].unique()))),
+        ("Representations", ", ".join(representation_name(*kind) for kind in codes)),
         ("Protocols", ", ".join(table["protocol"].unique())),
     ]
     if runs["correlation"].nunique() > 1:

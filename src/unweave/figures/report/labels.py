@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 import pandas as pd
 
 from unweave.figures.style import method_name, order
-from unweave.study.results import label_modes
 
 U_GIVEN = (
     "These codes were made from the true labels u of each image, as in the papers of these methods: they know the "
@@ -19,9 +18,11 @@ _SUBJECT = "labels u"  # a caption that has these words says itself how encoders
 
 def modes_by_method(table: pd.DataFrame) -> dict[str, set[str]]:
     """Of the methods whose encoders take labels, in which ways they came by them: given, predicted, unknown."""
-    rows = table.assign(mode=label_modes(table))[["method", "mode"]].drop_duplicates()
-    rows = rows[rows["mode"] != ""]
-    return {name: set(rows.loc[rows["method"] == name, "mode"]) for name in sorted(rows["method"], key=order)}
+    rows = table[["method", "labels"]].drop_duplicates()
+    rows = rows[rows["labels"] != ""]
+    return {
+        name: set(rows.loc[rows["method"] == name, "labels"]) for name in sorted(rows["method"], key=order)
+    }
 
 
 def label_note(modes: Mapping[str, set[str]]) -> str:

@@ -10,7 +10,6 @@ import pandas as pd
 from unweave.analyses.scores import CONDITIONS
 from unweave.figures.report.tables import MISSING, csv_text, flat, scrolling, tex_text
 from unweave.figures.style import data_name, method_name, metric_name, order
-from unweave.study.results import label_modes
 
 
 def score_files(scores: pd.DataFrame, name: str) -> dict[str, bytes]:
@@ -51,7 +50,7 @@ def _method_names(scores: pd.DataFrame) -> pd.Series[str]:
 
     A score that does not tell (UDR compares codes that saw no true label) stands in the row of the others.
     """
-    modes = label_modes(scores)
+    modes = scores["labels"]
     told = modes.mask(modes == "")
     told = ("u " + told.fillna(told.groupby(scores["method"]).transform("first"))).fillna("")
     names = [
