@@ -188,8 +188,8 @@ def test_info(run: Run, tmp_path: Path) -> None:
     assert code == 0
     assert facts["summary"] == "A toy [set]."
     assert facts["address"] == NOWHERE
-    assert facts["place"] == str(tmp_path / "data" / "toy" / "toy.bin")
-    assert facts["found"] == "absent"
+    assert facts["path"] == str(tmp_path / "data" / "toy" / "toy.bin")
+    assert facts["on disk"] == "absent"
     (tmp_path / "data" / "toy").mkdir(parents=True)
     (tmp_path / "data" / "toy" / "toy.bin").write_bytes(b"short")
     assert "present, but has 5 bytes" in run("data", "info", "toy")[1]

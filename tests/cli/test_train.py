@@ -7,7 +7,7 @@ from PIL import Image
 
 import unweave as uw
 from unweave.cli import main
-from unweave.cli.settings import parse_settings, parse_term
+from unweave.cli.options import parse_settings, parse_term
 from unweave.errors import ArgumentError
 from unweave.training import load_run
 

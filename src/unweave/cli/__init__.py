@@ -8,6 +8,6 @@ from typing import NoReturn
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line (default: with the arguments of this process) and exit."""
-    from unweave.cli.run import run
+    from unweave.cli.exits import run
 
     run(arguments)

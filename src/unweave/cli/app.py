@@ -10,20 +10,21 @@ import typer
 from unweave import __version__
 from unweave.cli import data, study
 from unweave.cli.demo import demo
-from unweave.cli.score import evaluate, metrics, score
-from unweave.cli.train import methods, train
+from unweave.cli.evaluate import evaluate, score
+from unweave.cli.listing import methods, metrics
+from unweave.cli.train import train
 
 
 @dataclass
 class Session:
-    """What the options before the command said."""
+    """The options given before the command."""
 
     debug: bool = False
 
 
 EPILOG = """\b
 Examples:
-  unweave demo                      see what there is, without a download
+  unweave demo                      a small study, without a download
   unweave data list                 the data sets, and which are on this machine
   unweave data get dsprites         download and prepare one
   unweave data show dsprites        write a picture of what it holds

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from unweave.cli import output
-from unweave.data import registry
-from unweave.data.dataset import Dataset
-from unweave.data.storage.prepared import data_folder
-from unweave.data.storage.status import describe, status
+from unweave.cli.options import ImageSize, Imports, load_extensions
 from unweave.errors import ArgumentError, UnweaveError
+
+if TYPE_CHECKING:
+    from unweave.data.dataset import Dataset
+    from unweave.data.storage.status import FileStatus, Status
 
 app = typer.Typer(
     help="List, download, prepare and show data sets.",
@@ -35,42 +36,50 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("list")
-def list_sets(folder: Folder = None, json: Json = False) -> None:
+def list_sets(folder: Folder = None, json: Json = False, imports: Imports = None) -> None:
     """List all data sets, and whether they are on this machine.
 
     States: ready (prepared, loads at once), offline (works without a download), files present
     (prepared at the next use), needs download. In a pipe the columns are separated by tabs.
     """
+    load_extensions(imports)
+    from unweave.data import registry
+    from unweave.data.storage.status import describe, status
+
     recipes = [registry.find(name) for name in registry.names()]
-    found = [status(recipe, _folder_of(recipe.name, folder)) for recipe in recipes]
+    states = [status(recipe, _folder_of(recipe.name, folder)) for recipe in recipes]
     if json:
-        output.show_json([describe(*pair) for pair in zip(recipes, found, strict=True)])
+        output.show_json([describe(*pair) for pair in zip(recipes, states, strict=True)])
         return
-    rows = [(r.name, r.images, r.factors, output.state_text(s)) for r, s in zip(recipes, found, strict=True)]
+    rows = [(r.name, r.images, r.factors, _state_text(s)) for r, s in zip(recipes, states, strict=True)]
     output.show_table(["NAME", "IMAGES", "FACTORS", "STATE"], rows)
 
 
 @app.command()
-def info(name: Name, folder: Folder = None, json: Json = False) -> None:
-    """Tell everything that is known about a data set."""
+def info(name: Name, folder: Folder = None, json: Json = False, imports: Imports = None) -> None:
+    """Show everything that is known about a data set."""
+    load_extensions(imports)
+    from unweave.data import registry
+    from unweave.data.storage.status import describe, status
+
     recipe = registry.find(name)
-    found = status(recipe, _folder_of(name, folder))
+    state = status(recipe, _folder_of(name, folder))
     if json:
-        output.show_json(describe(recipe, found))
+        output.show_json(describe(recipe, state))
         return
     facts = [("name", recipe.name), ("title", recipe.title), ("summary", recipe.summary)]
     facts += [("images", recipe.images), ("factors", recipe.factors), ("licence", recipe.licence)]
     facts += [
         ("citation", recipe.citation),
         ("homepage", recipe.homepage),
-        ("state", output.state_text(found)),
-        ("folder", str(found.folder)),
+        ("state", _state_text(state)),
+        ("folder", str(state.folder)),
     ]
-    for file in found.files:
+    for file in state.files:
         size = "not known" if file.source.size is None else f"{file.source.size} bytes"
         facts += [("file", file.source.name), ("  address", file.source.url), ("  size", size)]
-        facts += [("  sha256", file.source.sha256 or "not known"), ("  place", str(file.path))]
-        facts += [("  found", output.file_text(file, recipe.package))]
+        facts += [("  sha256", file.source.sha256 or "not known"), ("  path", str(file.path))]
+        facts += [("  on disk", _file_text(file, recipe.package))]
     output.show_facts(facts)
 
 
@@ -79,29 +88,33 @@ def get(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="The data sets to get.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Get every data set.")] = False,
     folder: Folder = None,
+    imports: Imports = None,
 ) -> None:
     """Download data sets and prepare them for use.
 
-    A download that was interrupted goes on where it ended. Where one fails, the others are still made.
+    An interrupted download continues where it stopped. If one data set fails, the others are still prepared.
     """
+    load_extensions(imports)
+    from unweave.data import registry
     from unweave.data.storage.download import obtain
+    from unweave.data.storage.status import status
 
     if bool(names) == everything:
         raise typer.BadParameter("give the names of data sets, or --all", param_hint="NAME")
     recipes = [registry.find(name) for name in dict.fromkeys(names or registry.names())]
     failed = False
     for recipe in recipes:
-        place = _folder_of(recipe.name, folder)
-        before = status(recipe, place)
+        path = _folder_of(recipe.name, folder)
+        before = status(recipe, path)
         try:
-            obtain(recipe, place)
+            obtain(recipe, path)
         except UnweaveError as error:
             if len(recipes) == 1:
                 raise
             output.show_error(f"{recipe.name}: {error}")
             failed = True
         else:
-            print(f"{recipe.name}: {output.done_text(before, status(recipe, place))}", flush=True)
+            print(f"{recipe.name}: {_done_text(before, status(recipe, path))}", flush=True)
     if failed:
         raise typer.Exit(1)
 
@@ -117,13 +130,12 @@ def show(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Which images are drawn.")] = 0,
     columns: Annotated[int, typer.Option(min=1, max=100, help="Images per row.")] = 10,
-    size: Annotated[
-        int | None,
-        typer.Option(min=1, help="Resize your own images to this many pixels.", show_default=False),
-    ] = None,
+    size: ImageSize = None,
     folder: Folder = None,
+    imports: Imports = None,
 ) -> None:
     """Write a picture of a data set: random images, and each factor varied by itself."""
+    load_extensions(imports)
     from unweave.figures import check_picture_path, contact_sheet, save_picture
 
     target = check_picture_path(picture or Path(f"{Path(name).resolve().name}.png"))
@@ -133,6 +145,8 @@ def show(
 
 def load_data(name: str, size: int | None, folder: Path | None) -> Dataset:
     """A data set by name, or the images of a folder."""
+    from unweave.data import registry
+
     if name not in registry.names() and Path(name).is_dir():
         from unweave.data.own.folders import from_folder
 
@@ -147,4 +161,40 @@ def load_data(name: str, size: int | None, folder: Path | None) -> Dataset:
 
 
 def _folder_of(name: str, folder: Path | None) -> Path:
+    from unweave.data.storage.prepared import data_folder
+
     return (data_folder() if folder is None else folder) / name
+
+
+def _state_text(status: Status) -> str:
+    """A data set's state in a few words, with its size."""
+    if status.state == "needs download":
+        size = "size not known" if status.download_bytes is None else output.bytes_text(status.download_bytes)
+        return f"{status.state}, {size}"
+    if status.disk_bytes:
+        return f"{status.state}, {output.bytes_text(status.disk_bytes)} on disk"
+    return status.state
+
+
+def _file_text(file: FileStatus, package: str | None) -> str:
+    """Whether an official file is on this machine, in a few words."""
+    if file.size_differs:
+        return f"present, but has {file.found:,} bytes: not the official size"
+    if file.present:
+        return "present"
+    if package is not None:
+        return f"not needed: comes with the package {package}"
+    return f"absent, {output.bytes_text(file.partial)} downloaded" if file.partial else "absent"
+
+
+def _done_text(before: Status, after: Status) -> str:
+    """What ``get`` has done, in a few words."""
+    new = sum(not old.usable and now.usable for old, now in zip(before.files, after.files, strict=True))
+    done = [f"downloaded {new} file{'s' * (new > 1)}"] if new else []
+    if after.prepared and not before.prepared:
+        done.append("prepared")
+    if done:
+        return f"{' and '.join(done)} in {after.folder} ({output.bytes_text(after.disk_bytes)})"
+    return (
+        f"was ready in {after.folder}" if after.prepared else "ready, there is nothing to download or prepare"
+    )

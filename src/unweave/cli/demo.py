@@ -1,4 +1,4 @@
-"""``unweave demo``: a whole study in a few minutes, without a download; or a look at all data sets."""
+"""``unweave demo``: a whole study in a few minutes, without a download; or pictures of all data sets."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from unweave.cli import output
-from unweave.data import registry
-from unweave.data.storage.prepared import data_folder
 from unweave.errors import MissingDataError, UnweaveError
 
 STUDY = "demo"
@@ -26,6 +24,8 @@ def demo(
     ] = False,
 ) -> None:
     """Run a small study on dSprites: three methods, two seeds, every metric of the papers, and its report."""
+    from unweave.data.storage.prepared import data_folder
+
     print(f"Data is kept in {data_folder()}", flush=True)
     if gallery:
         _show_data(folder)
@@ -48,18 +48,19 @@ def _show_scores(table: Any, steps: int) -> None:
     runs = table["run"].nunique()
     print(
         f"Medians over seeds of {runs} runs of {steps:,} steps (the papers: 300,000), by a reduced protocol "
-        "(1,500 points, 300 votes of 16 images; the papers: 15,000 of each, of 64): a look, not a result."
+        "(1,500 points, 300 votes of 16 images; the papers: 15,000 of each, of 64): an impression, not a result."
     )
     main = table[~table["metric"].str.contains(".", regex=False)]
-    found = grouped(main, ["metric", "representation", "method"])
+    medians = grouped(main, ["metric", "representation", "method"])
     methods = list(dict.fromkeys(main["method"]))
-    found["score"] = found["metric"] + " (" + found["representation"] + ")"
-    wide = found.pivot(index="score", columns="method", values="value")[methods]
+    medians["score"] = medians["metric"] + " (" + medians["representation"] + ")"
+    wide = medians.pivot(index="score", columns="method", values="value")[methods]
     rows = [(str(name), *(f"{value:.3f}" for value in values)) for name, *values in wide.itertuples()]
     output.show_table(["METRIC", *methods], rows)
 
 
 def _show_data(folder: Path) -> None:
+    from unweave.data import registry
     from unweave.figures import contact_sheet, gallery, save_picture
 
     sets, rows = [], []

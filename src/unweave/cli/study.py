@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from unweave.cli import output
-from unweave.cli.settings import parse_settings
-from unweave.cli.study_machines import Machines
+from unweave.cli.options import Device, Imports, load_extensions, parse_settings
+from unweave.errors import ArgumentError, unknown_name
 
 app = typer.Typer(
     help="Plan, run, watch and report studies: grids of runs.",
@@ -57,8 +58,10 @@ def plan(
     root: Root = ROOT,
     measure: Annotated[bool, typer.Option(help="Measure for how long it will take.")] = True,
     runs: Annotated[bool, typer.Option("--runs", help="List every run.")] = False,
+    imports: Imports = None,
 ) -> None:
-    """Tell what a study will do: its runs, how long they take and how much disk they need. Nothing is trained."""
+    """Show what a study will do: its runs, how long they take and how much disk they need. Nothing is trained."""
+    load_extensions(imports)
     from unweave.study.estimate import estimate
     from unweave.study.job import missing_methods
     from unweave.study.job import plan as make_plan
@@ -96,7 +99,6 @@ Processes = Annotated[
 Threads = Annotated[
     int | None, typer.Option(min=1, help="Threads of each.  [default: as measured]", show_default=False)
 ]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
 Address = Annotated[
     str | None, typer.Option(help="Of a Ray cluster; without it one is started here.", show_default=False)
 ]
@@ -119,12 +121,14 @@ def run(
     address: Address = None,
     storage: Storage = None,
     report: Report = True,
+    imports: Imports = None,
 ) -> None:
-    """Do all runs of a study that are not done yet, wherever it stopped before.
+    """Do all runs of a study that are not done yet.
 
-    Ctrl-C or a crash loses nothing: the same command goes on. A second command on the same folder, on this
-    machine or another that shares it, joins in: it takes runs that nobody works on.
+    Ctrl-C or a crash loses nothing: the same command continues. A second command on the same folder, on this
+    machine or another that shares it, joins in: it takes runs that no other works on.
     """
+    load_extensions(imports)
     machines = Machines(executor, processes, threads, device, address, storage)
     _run(*_load(study, settings), root, machines, report)
 
@@ -140,8 +144,10 @@ def resume(
     address: Address = None,
     storage: Storage = None,
     report: Report = True,
+    imports: Imports = None,
 ) -> None:
-    """Go on with a study as it was started, overridden fields included, and try failed runs again."""
+    """Continue a study as it was started, overridden fields included, and try failed runs again."""
+    load_extensions(imports)
     machines = Machines(executor, processes, threads, device, address, storage)
     _run(*_load(str(root / _name(study) / "study.yaml"), None), root, machines, report, retry=True)
 
@@ -150,26 +156,27 @@ def resume(
 def status(
     study: StudyName,
     root: Root = ROOT,
-    watch: Annotated[bool, typer.Option("--watch", help="Stay and keep the table fresh.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Update the table until all is done.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show how far a study is: runs done, running, failed and waiting, and what each worker does."""
     from unweave.cli.study_status import as_json, show, watch_status
     from unweave.study.place import Place
-    from unweave.study.status import status as find
+    from unweave.study.status import status as read_status
 
-    place = Place(root, _name(study))
+    folder = Place(root, _name(study))
     if watch:
-        watch_status(place)
+        watch_status(folder)
     elif json:
-        output.show_json(as_json(find(place)))
+        output.show_json(as_json(read_status(folder)))
     else:
-        show(find(place))
+        show(read_status(folder))
 
 
 @app.command()
-def report(study: StudyName, root: Root = ROOT) -> None:
-    """Write the report of what is there: one HTML file, figures as PDF and PNG, tables as CSV and LaTeX."""
+def report(study: StudyName, root: Root = ROOT, imports: Imports = None) -> None:
+    """Write the report of the runs so far: one HTML file, figures as PDF and PNG, tables as CSV and LaTeX."""
+    load_extensions(imports)
     from unweave.study.collecting import collect
     from unweave.study.store import open_study
 
@@ -185,10 +192,11 @@ def results(
         str | None, typer.Option(help="A DuckDB query; the table is called results.", show_default=False)
     ] = None,
     csv: Annotated[
-        Path | None, typer.Option(help="Write the table, or the query's answer, here.", show_default=False)
+        Path | None,
+        typer.Option(help="Write the table, or the answer to the query, here.", show_default=False),
     ] = None,
 ) -> None:
-    """Show the results, or ask them with SQL. The whole table is in STUDY/results.parquet.
+    """Show the results, or query them with SQL. The whole table is in STUDY/results.parquet.
 
     Without SQL: the median over seeds of each score, with the 95 % bootstrap interval of the median.
     """
@@ -198,18 +206,18 @@ def results(
     from unweave.study.results import query
     from unweave.study.store import open_study
 
-    found = collect(open_study(root, _name(study))).table
+    table = collect(open_study(root, _name(study))).table
     names = {"value": "median", "n": "runs"}
-    answer = query(found, sql) if sql else seed_medians(found).rename(columns=names)
+    answer = query(table, sql) if sql else seed_medians(table).rename(columns=names)
     says_which = "labels" in (sql or "").lower() or "labels" in answer.columns
-    if not says_which and (found["labels"] == "given").any():
+    if not says_which and (table["labels"] == "given").any():
         output.show_warning(
             "the answer may mix in scores with u given, of codes made from the true labels that they are scored "
             "against: group by labels, or leave out those with labels = 'given'"
         )
     if csv is not None:
         with replacing(csv) as temporary:
-            (answer if sql else found).to_csv(temporary, index=False)
+            (answer if sql else table).to_csv(temporary, index=False)
         print(csv)
         return
     rows = [tuple(_cell(value) for value in row) for row in answer.itertuples(index=False)]
@@ -243,23 +251,64 @@ def _run(
     left = len(folder.pending())
     print(f"{folder.name}: {len(folder.jobs):,} runs, {left:,} to do", flush=True)
     started = time.monotonic()
-    found = run_study(folder, machines.start(root) if left else None)
+    outcome = run_study(folder, machines.start(root) if left else None)
     minutes = (time.monotonic() - started) / 60
-    finished = found.table["run"].nunique()
+    finished = outcome.table["run"].nunique()
     print(f"{finished:,} of {len(folder.jobs):,} runs are done ({minutes:.1f} min): {folder.folder}")
     try:
         if report and finished:
-            _report(found, folder)
+            _report(outcome, folder)
     finally:
-        check_finished(found)
+        check_finished(outcome)
 
 
-def _report(found: Any, folder: Any) -> None:
+def _report(outcome: Any, folder: Any) -> None:
     from unweave.figures.report import write_report
 
     command = f"unweave study report {folder.name} -o {folder.root}"
-    print(write_report(found, folder.folder / "report", folder.study.reports, command=command))
+    print(write_report(outcome, folder.folder / "report", folder.study.reports, command=command))
 
 
 def _cell(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Who does the runs, as given by the options."""
+
+    executor: str
+    processes: int | None
+    threads: int | None
+    device: str
+    address: str | None
+    storage: str | None
+
+    def check(self) -> None:
+        """Refuse options that do not belong together."""
+        if self.executor not in ("local", "ray"):
+            raise unknown_name("--executor", self.executor, ("local", "ray"))
+        for_ray: dict[str, Any] = {"--address": self.address, "--storage": self.storage}
+        unused = for_ray if self.executor == "local" else {"--processes": self.processes}
+        for name, value in unused.items():
+            if value is not None:
+                raise ArgumentError(name, value, f"is not for the executor {self.executor!r}")
+        if self.executor == "local":
+            from unweave.study.executors import Local
+
+            Local(device=self.device)  # checks it
+
+    def start(self, root: Path) -> Any:
+        """The executor."""
+        if self.executor == "ray":
+            from unweave.study.ray_executor import RayCluster
+
+            return RayCluster(self.address, self.threads or 1, self.device, self.storage)
+        from unweave.study.executors import Local
+        from unweave.study.packing import best_packing, cores
+
+        if self.processes is None and self.threads is None:
+            processes, threads, _ = best_packing(root)
+            return Local(processes, threads, self.device)
+        processes = self.processes or max(1, cores() // (self.threads or 1))
+        return Local(processes, self.threads or max(1, cores() // processes), self.device)

@@ -1,4 +1,4 @@
-"""The state of a study as a table, once or kept fresh."""
+"""The state of a study as a table, once or kept up to date."""
 
 from __future__ import annotations
 
@@ -19,70 +19,70 @@ _REFRESH_SECONDS = 1.0
 _FAILURES_SHOWN = 10
 
 
-def show(found: Status) -> None:
+def show(summary: Status) -> None:
     """Print the tables once."""
     console = Console(highlight=False)
     if console.is_terminal:
-        console.print(_tables(found))
+        console.print(_tables(summary))
         return
     rows = [
-        (data, method, *(str(count[state]) for state in STATES)) for (data, method), count in _groups(found)
+        (data, method, *(str(count[state]) for state in STATES)) for (data, method), count in _groups(summary)
     ]
-    rows.append(("all", "all", *(str(found.counts[state]) for state in STATES)))
+    rows.append(("all", "all", *(str(summary.counts[state]) for state in STATES)))
     output.show_table(["DATA", "METHOD", *STATES], rows)
-    for worker in found.workers:
+    for worker in summary.workers:
         print(_worker(worker))
-    for failure in found.failures[:_FAILURES_SHOWN]:
+    for failure in summary.failures[:_FAILURES_SHOWN]:
         print(_failure(failure))
 
 
-def watch_status(place: Place) -> None:
-    """Keep the tables fresh until the study is done or Ctrl-C."""
-    found = status(place)
-    with Live(_tables(found), console=Console(highlight=False), auto_refresh=False) as live:
-        while found.counts["running"] + found.counts["waiting"]:
+def watch_status(folder: Place) -> None:
+    """Update the tables until the study is done or Ctrl-C."""
+    summary = status(folder)
+    with Live(_tables(summary), console=Console(highlight=False), auto_refresh=False) as live:
+        while summary.counts["running"] + summary.counts["waiting"]:
             time.sleep(_REFRESH_SECONDS)
-            found = status(place)
-            live.update(_tables(found), refresh=True)
+            summary = status(folder)
+            live.update(_tables(summary), refresh=True)
 
 
-def as_json(found: Status) -> dict[str, Any]:
+def as_json(summary: Status) -> dict[str, Any]:
     """The state as plain values."""
     groups = [
         {"data": data, "method": method, **{state: count[state] for state in STATES}}
-        for (data, method), count in _groups(found)
+        for (data, method), count in _groups(summary)
     ]
     return {
-        "study": found.name,
-        **{state: found.counts[state] for state in STATES},
-        "seconds_left": found.seconds_left,
+        "study": summary.name,
+        **{state: summary.counts[state] for state in STATES},
+        "seconds_left": summary.seconds_left,
         "groups": groups,
-        "workers": found.workers,
-        "failures": found.failures,
+        "workers": summary.workers,
+        "failures": summary.failures,
     }
 
 
-def _tables(found: Status) -> Group:
+def _tables(summary: Status) -> Group:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for name in ("DATA", "METHOD", *(state.upper() for state in STATES)):
         table.add_column(name, justify="left" if name in ("DATA", "METHOD") else "right")
-    for (data, method), count in _groups(found):
+    for (data, method), count in _groups(summary):
         table.add_row(Text(data), Text(method), *(_count(state, count[state]) for state in STATES))
-    total = [Text(str(found.counts[state]), "bold") for state in STATES]
+    total = [Text(str(summary.counts[state]), "bold") for state in STATES]
     table.add_row(Text("all", "bold"), "", *total)
-    lines = [Text(_worker(worker), "cyan") for worker in found.workers]
-    lines += [Text(_failure(failure), "red") for failure in found.failures[:_FAILURES_SHOWN]]
-    if len(found.failures) > _FAILURES_SHOWN:
-        lines.append(Text(f"… and {len(found.failures) - _FAILURES_SHOWN} more failures", "red"))
-    if found.seconds_left is not None:
-        lines.append(Text(f"about {found.seconds_left / 60:,.0f} min left"))
-    if not found.workers and found.counts["waiting"]:
-        lines.append(Text("nobody works on it: 'unweave study run' goes on"))
+    lines = [Text(_worker(worker), "cyan") for worker in summary.workers]
+    lines += [Text(_failure(failure), "red") for failure in summary.failures[:_FAILURES_SHOWN]]
+    if len(summary.failures) > _FAILURES_SHOWN:
+        lines.append(Text(f"… and {len(summary.failures) - _FAILURES_SHOWN} more failures", "red"))
+    if summary.seconds_left is not None:
+        lines.append(Text(f"about {summary.seconds_left / 60:,.0f} min left"))
+    if not summary.workers and summary.counts["waiting"]:
+        lines.append(Text("no worker is running: 'unweave study run' continues"))
     return Group(table, *lines)
 
 
-def _groups(found: Status) -> list[Any]:
-    return list(found.groups.items())
+def _groups(summary: Status) -> list[Any]:
+    return list(summary.groups.items())
 
 
 def _count(state: str, n: int) -> Text:
@@ -90,10 +90,13 @@ def _count(state: str, n: int) -> Text:
     return Text(str(n), style if n else "dim")
 
 
-def _worker(told: dict[str, Any]) -> str:
-    doing = f"{told['what']}: {told['part']} {told['share']:.0%}" if told["run"] else told["what"]
-    return f"{told['host']} {told['pid']}: {doing}"
+def _worker(worker: dict[str, Any]) -> str:
+    activity = (
+        f"{worker['what']}: {worker['part']} {worker['share']:.0%}" if worker["run"] else worker["what"]
+    )
+    return f"{worker['host']} {worker['pid']}: {activity}"
 
 
-def _failure(told: dict[str, Any]) -> str:
-    return f"failed {told['run']} ({told['method']} on {told['data']}, seed {told['seed']}): {told['error']}"
+def _failure(failure: dict[str, Any]) -> str:
+    run = f"{failure['method']} on {failure['data']}, seed {failure['seed']}"
+    return f"failed {failure['run']} ({run}): {failure['error']}"

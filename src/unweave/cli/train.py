@@ -1,30 +1,28 @@
-"""``unweave train``: train a method on a data set. ``unweave methods``: which there are."""
+"""``unweave train``: train a method on a data set."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unweave.cli import output
 from unweave.cli.data import load_data
-from unweave.cli.settings import parse_settings, parse_term
+from unweave.cli.options import (
+    Device,
+    ImageSize,
+    Imports,
+    load_extensions,
+    parse_names,
+    parse_settings,
+    parse_term,
+)
 from unweave.errors import ArgumentError, unknown_name
 
+if TYPE_CHECKING:
+    from unweave.training import Callback
+
 LOGGERS = ("tensorboard", "wandb", "mlflow")
-
-
-def methods() -> None:
-    """List the methods and their hyperparameters, and the terms that --add takes."""
-    from unweave.methods import METHODS, TERMS, hyperparameters
-
-    def told(name: str) -> str:
-        return ", ".join(f"{key}={value}" for key, value in hyperparameters(name).items())
-
-    rows = [(name, told(name), _first_line(method)) for name, method in METHODS.items()]
-    rows += [(f"--add {name}", "", _first_line(term)) for name, term in TERMS.items()]
-    output.show_table(["METHOD", "HYPERPARAMETERS", "OBJECTIVE"], rows)
 
 
 def train(
@@ -106,7 +104,7 @@ def train(
             help="Which rows have labels, and which labels are random.  [default: 0]", show_default=False
         ),
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")] = "auto",
+    device: Device = "auto",
     devices: Annotated[int, typer.Option(help="How many devices share a batch.")] = 1,
     precision: Annotated[str, typer.Option(help="As Lightning Fabric names it: bf16-mixed, …")] = "32-true",
     compile: Annotated[bool, typer.Option("--compile", help="torch.compile the method (for GPUs).")] = False,
@@ -119,16 +117,15 @@ def train(
         list[str] | None, typer.Option(help="Also log to tensorboard, wandb or mlflow.")
     ] = None,
     pictures: Annotated[bool, typer.Option(help="Write pictures at the end.")] = True,
-    size: Annotated[
-        int | None,
-        typer.Option(min=1, help="Resize your own images to this many pixels.", show_default=False),
-    ] = None,
+    size: ImageSize = None,
+    imports: Imports = None,
 ) -> None:
     """Train a method on a data set.
 
     The run directory holds the spec, weights, history and pictures. If a run was stopped (Ctrl-C, a crash),
-    the same command goes on where it was, to the same result; a finished run is not trained again.
+    the same command continues it, to the same result; a finished run is not trained again.
     """
+    load_extensions(imports)
     import torch
 
     import unweave as uw
@@ -179,7 +176,7 @@ def train(
 
 def _labels(names: str | None, labelled: str | None, **given: Any) -> dict[str, Any] | None:
     """The arguments of ``unweave.data.supervision.labels.labels_of`` that were given; None if none was."""
-    given["names"] = None if names is None else [name.strip() for name in names.split(",") if name.strip()]
+    given["names"] = None if names is None else parse_names(names)
     if labelled is not None:
         try:
             given["labelled"] = _number(labelled)
@@ -197,7 +194,7 @@ def _number(text: str) -> int | float:
         return float(text)
 
 
-def _logger(name: str, folder: Path):  # type: ignore[no-untyped-def]
+def _logger(name: str, folder: Path) -> Callback:
     from unweave.training import MLflow, TensorBoard, WeightsAndBiases
 
     if name not in LOGGERS:
@@ -205,7 +202,3 @@ def _logger(name: str, folder: Path):  # type: ignore[no-untyped-def]
     if name == "tensorboard":
         return TensorBoard(folder / "tensorboard")
     return WeightsAndBiases(project="unweave", name=folder.name) if name == "wandb" else MLflow()
-
-
-def _first_line(documented: object) -> str:
-    return (documented.__doc__ or "").strip().splitlines()[0]

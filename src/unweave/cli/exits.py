@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and what the user is told if it failed."""
+"""How a command ends: its exit code, and the message if it failed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import typer
@@ -19,12 +20,14 @@ OK, FAILURE, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 def run(arguments: Sequence[str] | None) -> NoReturn:
-    """Run a command and exit: 0 if all went well, 1 for a failure, 2 for a mistake in the command,
-    130 after Ctrl-C."""
+    """Run a command and exit.
+
+    The code is 0 if all went well, 1 for a failure, 2 for a mistake in the command, 130 after Ctrl-C.
+    """
     session = Session()
     try:
         for stream in (sys.stdout, sys.stderr):
-            if hasattr(stream, "reconfigure"):  # a character that a terminal lacks is no reason to fail
+            if isinstance(stream, TextIOWrapper):  # a character that a terminal lacks is no reason to fail
                 stream.reconfigure(errors="replace")
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **__: show_warning(str(message))
@@ -43,8 +46,8 @@ def run(arguments: Sequence[str] | None) -> NoReturn:
 
 
 def _explain(error: Exception, debug: bool) -> int:
-    """Tell what went wrong, and give the exit code for it."""
-    if hasattr(error, "format_message"):  # one of typer's own
+    """Print what went wrong; return the exit code for it."""
+    if isinstance(error, typer.TyperException):
         return _explain_usage(error)
     if debug:
         traceback.print_exception(error)
@@ -68,7 +71,7 @@ def _explain_usage(error: Any) -> int:
 
 
 def _close_broken_pipe() -> int:
-    """Whoever read our output (``| head -1``) has enough: end without a word."""
+    """Whoever read our output (``| head -1``) has enough: end without a message."""
     # Python flushes standard output once more at its end; that must not fail again.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FAILURE

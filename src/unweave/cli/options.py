@@ -1,13 +1,36 @@
-"""Settings given on the command line as text: ``beta=6``, ``dip_ii:lambda_od=5,lambda_d=5``."""
+"""Options that several commands share, and how their text is read: ``beta=6``, ``dip_ii:lambda_od=5,lambda_d=5``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
-import yaml
+import typer
 
 from unweave.errors import ArgumentError
+
+Imports = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        metavar="MODULE|FILE.py",
+        help="Code of yours that registers methods, metrics, terms or data sets. May be repeated.",
+        show_default=False,
+    ),
+]
+ImageSize = Annotated[
+    int | None,
+    typer.Option("--size", min=1, help="Resize the images to this many pixels.", show_default=False),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
+
+
+def load_extensions(imports: Sequence[str] | None) -> list[str]:
+    """Import the user's code, as named by ``--import``; returns the names under which studies remember it."""
+    from unweave import extensions
+
+    return extensions.load(imports or ())
 
 
 def parse_settings(option: str, texts: Sequence[str]) -> dict[str, Any]:
@@ -19,7 +42,7 @@ def parse_settings(option: str, texts: Sequence[str]) -> dict[str, Any]:
             raise ArgumentError(option, text, "needs NAME=VALUE, as in beta=6")
         if name.strip() in settings:
             raise ArgumentError(option, text, f"{name.strip()} is given twice")
-        settings[name.strip()] = _value(option, text, value)
+        settings[name.strip()] = _parse_value(option, text, value)
     return settings
 
 
@@ -32,7 +55,14 @@ def parse_term(option: str, text: str) -> dict[str, Any]:
     }
 
 
-def _value(option: str, text: str, value: str) -> Any:
+def parse_names(text: str) -> list[str]:
+    """``"mig, sap"`` -> ["mig", "sap"], each name once."""
+    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+def _parse_value(option: str, text: str, value: str) -> Any:
+    import yaml
+
     try:
         parsed = yaml.safe_load(value)
     except yaml.YAMLError as error:

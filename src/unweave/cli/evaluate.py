@@ -14,7 +14,7 @@ import typer
 
 from unweave.cli import output
 from unweave.cli.data import load_data
-from unweave.cli.settings import parse_settings
+from unweave.cli.options import ImageSize, Imports, Seed, load_extensions, parse_names, parse_settings
 from unweave.errors import ArgumentError, DataError, UnweaveError
 from unweave.files import write_text
 
@@ -42,20 +42,6 @@ Set = Annotated[
 Bootstrap = Annotated[int, typer.Option(min=0, help="Resamplings for 95 % intervals.")]
 
 
-def metrics() -> None:
-    """List the metrics and their parameters."""
-    from unweave.evaluation.evaluate import SAMPLED, UNSUPERVISED
-    from unweave.metrics import METRICS
-
-    rows: list[tuple[str, ...]] = []
-    for name, metric in METRICS.items():
-        told = ", ".join(f"{key}={value}" for key, value in metric.parameters.items())
-        rows.append((name, metric.kind, told))
-    rows.append((SAMPLED, "VAE", "jitter=None"))
-    rows.append((UNSUPERVISED, "VAE", "num_images=5000"))
-    output.show_table(["METRIC", "WORKS ON", "PARAMETERS"], rows)
-
-
 def score(
     codes: Annotated[
         Path,
@@ -68,12 +54,14 @@ def score(
     test: Annotated[
         Path | None, typer.Option(help="Other points to judge learned metrics on.", show_default=False)
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
+    seed: Seed = 0,
     bootstrap: Bootstrap = 0,
     settings: Set = None,
     json_file: Json = None,
+    imports: Imports = None,
 ) -> int:
     """Score codes that any encoder made, kept in an .npz file."""
+    load_extensions(imports)
     from unweave import metrics as room
     from unweave.evaluation.evaluate import for_arrays
 
@@ -106,7 +94,7 @@ def evaluate(
         str | None,
         typer.Option(metavar="NAME|FOLDER", help="Another data set than the run's.", show_default=False),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
+    seed: Seed = 0,
     num_train: Annotated[int, typer.Option(help="Points to learn from.")] = 10_000,
     num_test: Annotated[int, typer.Option(help="Points to judge on.")] = 5_000,
     labels: Annotated[
@@ -116,14 +104,14 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    size: Annotated[
-        int | None, typer.Option(min=1, help="Resize your own images to this.", show_default=False)
-    ] = None,
+    size: ImageSize = None,
     bootstrap: Bootstrap = 0,
     settings: Set = None,
     json_file: Json = None,
+    imports: Imports = None,
 ) -> int:
     """Score a trained run on its data set. Each image is encoded at most once, and the codes are kept."""
+    load_extensions(imports)
     from unweave import evaluation as room
     from unweave.training import load_run
 
@@ -132,26 +120,26 @@ def evaluate(
     images = load_data(data or loaded.spec.data["name"], size, None)
     options: Any = {"protocol": protocol, "seed": seed, "num_train": num_train, "num_test": num_test}
     options |= {"labels": labels, "bootstrap": bootstrap, "params": _params(settings or [])}
-    found: dict[str, Any] = {}
+    scores: dict[str, Any] = {}
     failed: list[UnweaveError] = []
     try:
-        room.evaluate(loaded, images, wanted, **options, on_score=found.__setitem__)
+        room.evaluate(loaded, images, wanted, **options, on_score=scores.__setitem__)
     except UnweaveError as error:
-        if not found:
+        if not scores:
             raise
         failed.append(error)
-    modes = {score.params["labels"] for score in found.values() if "labels" in score.params}
+    modes = {score.params["labels"] for score in scores.values() if "labels" in score.params}
     for mode in modes:
         warned = ": the codes know the factors that they are scored against" if mode == "given" else ""
         print(f"labels {mode}{warned}")
-    return _show(found, failed, json_file)
+    return _show(scores, failed, json_file)
 
 
 def _names(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = parse_names(text)
     if not names:
         raise ArgumentError("--metrics", text, "needs names separated by commas, or paper, or all")
-    return list(dict.fromkeys(names))
+    return names
 
 
 def _params(texts: Sequence[str], asked: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
@@ -189,44 +177,44 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _report(names: Sequence[str], compute: Callable[[str], Any], json_file: Path | None) -> int:
     """Compute one metric after the other: one that fails does not take the others with it."""
-    found: dict[str, Any] = {}
+    scores: dict[str, Any] = {}
     failed: list[UnweaveError] = []
     for name in names:
         try:
-            found[name] = compute(name)
+            scores[name] = compute(name)
         except UnweaveError as error:
             if len(names) == 1:
                 raise
             failed.append(UnweaveError(f"{name}: {error}"))
-    return _show(found, failed, json_file)
+    return _show(scores, failed, json_file)
 
 
 def _show(scores: dict[str, Any], failed: Sequence[UnweaveError], json_file: Path | None) -> int:
     """The table, the file and the errors; the exit code."""
     rows = []
-    for name, found in scores.items():
-        interval = found.details.get("interval")
+    for name, score in scores.items():
+        interval = score.details.get("interval")
         rows.append(
-            (name, f"{found.value:.6g}", f"{interval[0]:.4g} to {interval[1]:.4g}" if interval else "")
+            (name, f"{score.value:.6g}", f"{interval[0]:.4g} to {interval[1]:.4g}" if interval else "")
         )
     if rows:
         output.show_table(["METRIC", "VALUE", "95 %"], rows)
     if json_file is not None:
-        told = {n: {"value": s.value, "params": s.params, "details": s.details} for n, s in scores.items()}
-        write_text(json_file, json.dumps(_plain(told), indent=1, allow_nan=False))
+        content = {n: {"value": s.value, "params": s.params, "details": s.details} for n, s in scores.items()}
+        write_text(json_file, json.dumps(_json_value(content), indent=1, allow_nan=False))
     for error in failed:
         output.show_error(str(error))
     return 1 if failed else 0
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """What JSON can hold: arrays as lists, null for numbers that are not finite."""
     if isinstance(value, dict):
-        return {str(key): _plain(part) for key, part in value.items()}
+        return {str(key): _json_value(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [_json_value(part) for part in value]
     if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+        return _json_value(value.tolist())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if isinstance(value, str | int | bool | None) else str(value)

@@ -1,0 +1,37 @@
+"""``unweave methods`` and ``unweave metrics``: what can be named in the other commands."""
+
+from __future__ import annotations
+
+from unweave.cli import output
+from unweave.cli.options import Imports, load_extensions
+
+
+def methods(imports: Imports = None) -> None:
+    """List the methods and their hyperparameters, and the terms that --add takes."""
+    load_extensions(imports)
+    from unweave.methods import METHODS, TERMS, hyperparameters
+
+    rows = [
+        (name, output.settings_text(hyperparameters(name)), _first_line(method))
+        for name, method in METHODS.items()
+    ]
+    rows += [(f"--add {name}", "", _first_line(term)) for name, term in TERMS.items()]
+    output.show_table(["METHOD", "HYPERPARAMETERS", "OBJECTIVE"], rows)
+
+
+def metrics(imports: Imports = None) -> None:
+    """List the metrics and their parameters."""
+    load_extensions(imports)
+    from unweave.evaluation.evaluate import SAMPLED, UNSUPERVISED
+    from unweave.metrics import METRICS
+
+    rows: list[tuple[str, str, str]] = [
+        (name, metric.kind, output.settings_text(metric.parameters)) for name, metric in METRICS.items()
+    ]
+    rows.append((SAMPLED, "VAE", "jitter=None"))
+    rows.append((UNSUPERVISED, "VAE", "num_images=5000"))
+    output.show_table(["METRIC", "WORKS ON", "PARAMETERS"], rows)
+
+
+def _first_line(documented: object) -> str:
+    return (documented.__doc__ or "").strip().splitlines()[0]
