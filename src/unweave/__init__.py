@@ -17,7 +17,7 @@ from unweave.errors import UnweaveError
 if TYPE_CHECKING:
     from unweave import analyses, evaluation, methods, metrics, study, training
     from unweave.api import train
-    from unweave.evaluation import evaluate
+    from unweave.evaluation.evaluate import evaluate
     from unweave.training import load
 
 __version__ = _version("unweave")

@@ -14,7 +14,7 @@ class ArgumentError(UnweaveError, ValueError):
     """An argument has a value that is not allowed. Raised before any work starts."""
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
-        self.argument, self.value = name, value
+        self.argument, self.value, self.allowed = name, value, allowed
         shown = repr(value)
         if len(shown) > 200:
             shown = shown[:200] + "…"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from unweave import extensions
 from unweave.errors import ArgumentError, unknown_name
@@ -76,6 +76,10 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
             # Importing the module may have registered the entry by its decorator.
             self._entries.setdefault(name, cast(Entry, loaded))
         return self._entries[name]
+
+    def get(self, name: object, default: Any = None) -> Any:
+        """The entry of a name, or ``default`` where there is none."""
+        return self[name] if isinstance(name, str) and name in self else default
 
     def __contains__(self, name: object) -> bool:
         return name in self._builtin or name in self._entries or name in self._offered()

@@ -22,8 +22,9 @@ from unweave.cli import main
 from unweave.data import registry
 from unweave.data.dataset import Dataset, from_grid
 from unweave.data.factors import FactorSpace
-from unweave.data.recipes import Recipe, SourceFile
+from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
+from unweave.registry import Registry
 
 NOWHERE = "http://127.0.0.1:1/toy.bin"  # nobody listens on port 1
 SPACE = FactorSpace(["x", "y"], [4, 3])
@@ -53,17 +54,25 @@ def load_and_warn(folder: Path) -> Dataset:
 
 def recipe(name: str, load: Callable[[Path], Dataset], files: tuple[SourceFile, ...] = ()) -> Recipe:
     return Recipe(
-        name,
-        name.title(),
-        f"A {name} [set].",
-        "CC0",
-        "Nobody",
-        "https://example.org",
-        "x 4, y 3",
-        load,
-        files,
-        images="12 of 4x4",
+        name=name,
+        load=load,
+        title=name.title(),
+        summary=f"A {name} [set].",
+        num_images=12,
+        image_shape=(4, 4, 3),
+        space=FactorSpace(["x", "y"], [4, 3]),
+        licence="CC0",
+        citation="Nobody",
+        homepage="https://example.org",
+        files=files,
     )
+
+
+def only(*recipes: Recipe) -> Registry[Recipe]:
+    registry: Registry[Recipe] = Registry("data set", "unweave.data")
+    for entry in recipes:
+        registry.register(entry.name, entry)
+    return registry
 
 
 RECIPES = (
@@ -79,7 +88,7 @@ def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UNWEAVE_DATA", str(tmp_path / "data"))
     for name in ("http_proxy", "HTTP_PROXY", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(registry, "RECIPES", {r.name: r for r in RECIPES})
+    monkeypatch.setattr(registry, "RECIPES", only(*RECIPES))
 
 
 Run = Callable[..., tuple[int, str, str]]
@@ -155,7 +164,7 @@ def test_starts_without_heavy_imports(arguments: list[str]) -> None:
 def test_demo_shows_every_data_set_that_needs_no_download(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry, "RECIPES", {r.name: r for r in RECIPES[:2]})
+    monkeypatch.setattr(registry, "RECIPES", only(*RECIPES[:2]))
     code, out, _ = run("demo", "--gallery", "-o", str(tmp_path / "pictures"))
     assert code == 0
     assert (tmp_path / "pictures" / "drawn.png").is_file()
@@ -171,8 +180,8 @@ def test_list(run: Run) -> None:
     code, out, err = run("data", "list")
     assert (code, err) == (0, "")
     rows = [line.split("\t") for line in out.splitlines()]
-    assert rows[0] == ["drawn", "12 of 4x4", "x 4, y 3", "offline"]
-    assert rows[1] == ["toy", "12 of 4x4", "x 4, y 3", "needs download, 12 bytes"]
+    assert rows[0] == ["drawn", "12 of 4x4, colour", "x 4, y 3", "offline"]
+    assert rows[1] == ["toy", "12 of 4x4, colour", "x 4, y 3", "needs download, 12 bytes"]
     assert len(rows) == len(RECIPES)
 
 
@@ -235,8 +244,8 @@ def test_get_several_goes_on_after_a_failure(run: Run) -> None:
 
 
 def test_get_all(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(registry.RECIPES, "broken")
-    monkeypatch.delitem(registry.RECIPES, "warning")
+    registry.RECIPES.unregister("broken")
+    registry.RECIPES.unregister("warning")
     code, out, _ = run("data", "get", "--all")
     assert code == 1  # toy has no network
     assert "drawn: prepared" in out

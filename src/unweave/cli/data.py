@@ -144,20 +144,16 @@ def show(
 
 
 def load_data(name: str, size: int | None, folder: Path | None) -> Dataset:
-    """A data set by name, or the images of a folder."""
+    """``unweave.data.load`` with an error that names the option --size; ``folder`` is that of all data sets."""
     from unweave.data import registry
 
-    if name not in registry.names() and Path(name).is_dir():
-        from unweave.data.own.folders import from_folder
-
-        labels = "factors.csv" if (Path(name) / "factors.csv").is_file() else None
-        return from_folder(name, labels, size=size)
-    if Path(name).name != name:
-        raise ArgumentError("folder", name, "there is no such folder")
-    recipe = registry.find(name)
-    if size is not None:
-        raise typer.BadParameter("only a folder of your own images can be resized", param_hint="--size")
-    return recipe.load(_folder_of(name, folder))
+    path = _folder_of(name, folder) if folder is not None and name in registry.names() else None
+    try:
+        return registry.load(name, path, image_size=size)
+    except ArgumentError as error:
+        if error.argument == "image_size":
+            raise ArgumentError("--size", size, error.allowed) from error
+        raise
 
 
 def _folder_of(name: str, folder: Path | None) -> Path:

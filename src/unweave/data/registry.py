@@ -1,71 +1,194 @@
-"""All data sets by name."""
+"""All data sets by name: the published ones, those that a user's code registers, and a user's folders of images."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 from unweave.data.dataset import Dataset
-from unweave.data.recipes import Recipe
-from unweave.data.sets import (
-    cars3d,
-    celeba,
-    chairs3d,
-    coil20,
-    color_dsprites,
-    dsprites,
-    isomap_faces,
-    mnist,
-    mpi3d,
-    noisy_dsprites,
-    pendulum,
-    rooms3d,
-    scream_dsprites,
-    shapes3d,
-    small_norb,
-    solids3d,
-)
+from unweave.data.factors import FactorSpace
+from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import data_folder
-from unweave.errors import unknown_name
+from unweave.errors import ArgumentError
+from unweave.parameters import Count, check_value, defaults
+from unweave.registry import Registry
 
-RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe
-    for recipe in (
-        dsprites.RECIPE,
-        color_dsprites.RECIPE,
-        noisy_dsprites.RECIPE,
-        scream_dsprites.RECIPE,
-        rooms3d.RECIPE,
-        solids3d.RECIPE,
-        pendulum.RECIPE,
-        small_norb.RECIPE,
-        cars3d.RECIPE,
-        shapes3d.RECIPE,
-        *mpi3d.RECIPES,
-        *mnist.RECIPES,
-        celeba.RECIPE,
-        chairs3d.RECIPE,
-        coil20.RECIPE,
-        isomap_faces.RECIPE,
-    )
-}
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_SETS = "unweave.data.sets"
+RECIPES: Registry[Recipe] = Registry(
+    "data set",
+    "unweave.data",
+    {
+        "dsprites": f"{_SETS}.dsprites:RECIPE",
+        "color_dsprites": f"{_SETS}.color_dsprites:RECIPE",
+        "noisy_dsprites": f"{_SETS}.noisy_dsprites:RECIPE",
+        "scream_dsprites": f"{_SETS}.scream_dsprites:RECIPE",
+        "rooms3d": f"{_SETS}.rooms3d:RECIPE",
+        "solids3d": f"{_SETS}.solids3d:RECIPE",
+        "pendulum": f"{_SETS}.pendulum:RECIPE",
+        "small_norb": f"{_SETS}.small_norb:RECIPE",
+        "cars3d": f"{_SETS}.cars3d:RECIPE",
+        "shapes3d": f"{_SETS}.shapes3d:RECIPE",
+        "mpi3d_toy": f"{_SETS}.mpi3d:TOY",
+        "mpi3d_realistic": f"{_SETS}.mpi3d:REALISTIC",
+        "mpi3d_real": f"{_SETS}.mpi3d:REAL",
+        "mpi3d_real_complex": f"{_SETS}.mpi3d:REAL_COMPLEX",
+        "mnist": f"{_SETS}.mnist:RECIPE",
+        "fashion_mnist": f"{_SETS}.mnist:FASHION_RECIPE",
+        "celeba": f"{_SETS}.celeba:RECIPE",
+        "chairs3d": f"{_SETS}.chairs3d:RECIPE",
+        "coil20": f"{_SETS}.coil20:RECIPE",
+        "isomap_faces": f"{_SETS}.isomap_faces:RECIPE",
+    },
+)
+
+
+def load(
+    name: str | Path = "dsprites", folder: Path | str | None = None, *, image_size: Count | None = None
+) -> Dataset:
+    """A data set by name, or the images of a folder; prepared on first use.
+
+    Parameters
+    ----------
+    name
+        a name of :func:`names`, or the path of a folder of images. The factors of a folder are in its
+        ``factors.csv``; one without that file has no factors. More choices: :func:`from_folder`.
+    folder
+        where the files of a data set by name are; by default its own folder below :func:`data_folder`.
+    image_size
+        the side of the images in pixels. Those of a folder are cut to a square around their centre and resized.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> uw.data.load("pendulum")
+    Dataset(pendulum: endless of 100; length=(1.0, 3.0), damping=(0.1, 2.0), mass=(0.1, 2.0))
+    """
+    size = check_value("image_size", image_size, Count | None)
+    if str(name) not in RECIPES and (Path(name).expanduser().is_dir() or Path(name).name != str(name)):
+        return _load_folder(name, folder, size)
+    recipe = RECIPES[str(name)]
+    if size is not None:
+        raise ArgumentError("image_size", image_size, "only the images of a folder can be resized")
+    return recipe.load(data_folder() / recipe.name if folder is None else Path(folder))
 
 
 def names() -> list[str]:
-    """The names of all data sets, as ``load`` takes them."""
+    """The names of all data sets, as :func:`load` takes them.
+
+    Examples
+    --------
+    >>> "dsprites" in uw.data.names()
+    True
+    """
     return list(RECIPES)
 
 
 def find(name: str) -> Recipe:
-    """What is known about a data set; an unknown name is answered with the nearest one."""
-    if name not in RECIPES:
-        raise unknown_name("data set", name, RECIPES)
+    """Everything that is known about a data set; the error for an unknown name suggests the nearest one.
+
+    Examples
+    --------
+    >>> uw.data.find("shapes3d").label
+    'Shapes3D'
+    """
     return RECIPES[name]
 
 
-def load(name: str = "dsprites", folder: Path | str | None = None) -> Dataset:
-    """Load a data set by name, preparing it on first use.
+def register_data(
+    name: str,
+    *,
+    title: str = "",
+    label: str = "",
+    summary: str = "",
+    num_images: Count | None = None,
+    image_shape: tuple[int, ...] | None = None,
+    space: FactorSpace | None = None,
+    licence: str = "none stated",
+    homepage: str = "",
+    citation: str = "",
+    files: tuple[SourceFile, ...] = (),
+) -> Callable[[Function], Function]:
+    """A decorator that makes a function's data set known by name: in Python, the command line and studies.
 
-    Its files are looked for in ``folder`` (default: its own folder below :func:`data_folder`).
+    The function returns a :class:`Dataset`, or an array of images, or a pair (images, factors) as
+    :func:`from_arrays` takes them. It takes no argument, or ``folder``, the folder of this data set below
+    :func:`data_folder`.
+
+    Parameters
+    ----------
+    name
+        letters, digits and _; not the name of another data set.
+    title, label, summary, num_images, image_shape, space, licence, homepage, citation, files
+        what is known without loading it, all optional: see :class:`unweave.data.recipe.Recipe`. With ``files``,
+        ``unweave data get`` downloads them into the folder.
+
+    Examples
+    --------
+    >>> @uw.data.register_data("stripes", licence="CC0-1.0")
+    ... def stripes():
+    ...     phase = np.arange(8)
+    ...     wave = np.sin(phase[:, None, None] + np.arange(16) + np.zeros((16, 1)))
+    ...     return np.uint8(127 * (1 + wave)), {"phase": phase}
+    >>> uw.data.load("stripes")
+    Dataset(stripes: 8 of 16x16x1; phase=8)
     """
-    recipe = find(name)
-    return recipe.load(data_folder() / name if folder is None else Path(folder))
+
+    def register(function: Function) -> Function:
+        recipe = Recipe(
+            name=name,
+            load=_Loader(name, function),
+            title=title,
+            label=label,
+            summary=summary or (function.__doc__ or "").strip().partition("\n")[0],
+            num_images=check_value("num_images", num_images, Count | None),
+            image_shape=image_shape,
+            space=space,
+            licence=licence,
+            homepage=homepage,
+            citation=citation,
+            files=files,
+        )
+        RECIPES.register(name, recipe)
+        return function
+
+    return register
+
+
+class _Loader:
+    """Calls a registered function and makes what it returns a data set of the registered name."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        if not callable(function):
+            raise ArgumentError("function", function, "needs a function that returns a data set")
+        unknown = [parameter for parameter in defaults(function) if parameter != "folder"]
+        if unknown:
+            raise ArgumentError(
+                "function", function.__name__, f"takes {', '.join(unknown)}; allowed is folder alone"
+            )
+        self.name, self.function = name, function
+
+    def __call__(self, folder: Path) -> Dataset:
+        from unweave.data.own.arrays import from_arrays
+
+        value = self.function(folder=folder) if "folder" in defaults(self.function) else self.function()
+        if isinstance(value, Dataset):
+            return value.with_parts(name=self.name)
+        images, factors = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
+        return from_arrays(images, factors, name=self.name)
+
+
+def _load_folder(path: str | Path, folder: Path | str | None, size: int | None) -> Dataset:
+    from unweave.data.own.folders import FACTORS_FILE, from_folder
+
+    path = Path(path).expanduser()
+    if not path.is_dir():
+        raise ArgumentError("data", str(path), "there is no such folder")
+    if folder is not None:
+        raise ArgumentError("folder", str(folder), "only a data set by name has its files elsewhere")
+    return from_folder(path, FACTORS_FILE if (path / FACTORS_FILE).is_file() else None, size=size)

@@ -14,6 +14,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from unweave.analyses.variants import in_order
+from unweave.data.registry import RECIPES
 
 WIDTH = 6.75  # inches: the text width of the papers
 
@@ -69,17 +70,6 @@ _METRICS = {
     "downstream_logistic": "LR",
     "downstream_gbt": "GBT",
 }
-_DATA = {
-    "dsprites": "dSprites",
-    "color_dsprites": "Color-dSprites",
-    "noisy_dsprites": "Noisy-dSprites",
-    "scream_dsprites": "Scream-dSprites",
-    "small_norb": "SmallNORB",
-    "cars3d": "Cars3D",
-    "shapes3d": "Shapes3D",
-    "coil20": "COIL-20",
-    "celeba": "CelebA",
-}
 _RC: dict[Any, Any] = {
     "font.size": 8,
     "axes.titlesize": 8,
@@ -124,7 +114,7 @@ def data_name(data: str) -> str:
     """A data set's name as the papers write it; the last two parts of the path of a folder of images."""
     if Path(data).is_absolute():
         return "/".join(Path(data).parts[-2:]).removeprefix("//")
-    return _DATA.get(data, data)
+    return RECIPES[data].label if data in RECIPES else data
 
 
 def representation_name(representation: str, labels: str = "") -> str:

@@ -9,7 +9,6 @@ in the same folder, what measuring them took is used instead.
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -17,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unweave.data import registry
+from unweave.data import FactorSpace
+from unweave.data.registry import RECIPES
 from unweave.errors import UnweaveError
 from unweave.metrics import METRICS, score
 from unweave.progress import progress
@@ -31,6 +31,7 @@ _SECONDS = 1.0
 _POINTS = 1_000  # points that a metric is timed on at most
 _ENCODING = 3.0  # images are encoded about three times as fast as they are trained on: no backward pass
 _SCORES_BYTES = 200_000
+_ENDLESS = 10**9  # images of a simulator
 _VOTES = {
     "beta_vae": 15_000 * 128,
     "z_diff": 15_000 * 128,
@@ -42,7 +43,7 @@ _VOTES = {
 class Look(NamedTuple):
     """What the time of a run depends on of its data: image shape, number of images, factor sizes."""
 
-    shape: tuple[int, int, int]
+    shape: tuple[int, ...]
     images: int
     factors: tuple[int, ...]
 
@@ -82,22 +83,21 @@ def estimate(folder: StudyFolder, left: Sequence[Job]) -> list[tuple[str, str]]:
 
 
 def look(data: str, image_size: int | None = None) -> Look:
-    """The look of a data set by its description: it need not be on this machine. A folder of images is opened."""
-    if data not in registry.names():
-        folder = load_data(data, image_size)
-        height, width, channels = folder.image_shape
-        sizes = folder.space.grid_shape if folder.space and folder.space.discrete else ()
-        return Look((height, width, channels), len(folder), tuple(sizes))
-    recipe = registry.find(data)
-    size = re.search(r"(\d+)x(\d+)", recipe.images)
-    count = re.match(r"[\d,]+", recipe.images)
-    height, width = (int(part) for part in size.groups()) if size else (64, 64)
-    factors = tuple(int(number) for number in re.findall(r"[a-z] (\d+)(?:,|$| \()", recipe.factors))
-    images = int(count.group().replace(",", "")) if count else 10**9
-    return Look((height, width, 3 if "colour" in recipe.images else 1), images, factors)
+    """The look of a data set by its description, where it has one: it need not be on this machine."""
+    recipe = RECIPES.get(data)
+    if recipe is None or recipe.image_shape is None:
+        opened = load_data(data, image_size)
+        return _look(opened.image_shape, len(opened) if opened.finite else None, opened.space)
+    shape = recipe.image_shape if image_size is None else (image_size, image_size, *recipe.image_shape[2:])
+    return _look(shape, recipe.num_images, recipe.space)
 
 
-def _train_shortly(job: Job, shape: tuple[int, int, int]) -> tuple[float, float]:
+def _look(shape: tuple[int, ...], images: int | None, space: FactorSpace | None) -> Look:
+    sizes = space.grid_shape if space and space.discrete else ()
+    return Look(shape, _ENDLESS if images is None else images, sizes)
+
+
+def _train_shortly(job: Job, shape: tuple[int, ...]) -> tuple[float, float]:
     """Images per second of training like a job, in this process on one thread; and the bytes of its weights."""
     import torch
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from filelock import Timeout
 
-from unweave.data import Dataset, from_folder, registry
+from unweave.data import Dataset, load
 from unweave.files import remove_leftovers, write_text
 from unweave.methods import VAE, create
 from unweave.study.attempts import ATTEMPTS, begin
@@ -61,7 +61,7 @@ def perform(
 @lru_cache(maxsize=2)
 def load_data(name: str, size: int | None) -> Dataset:
     """A data set by name, or a folder of images."""
-    return registry.load(name) if name in registry.names() else from_folder(name, size=size)
+    return load(name, image_size=size)
 
 
 def put_together(job: Job) -> tuple[VAE, Dataset]:

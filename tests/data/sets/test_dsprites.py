@@ -7,7 +7,7 @@ import pytest
 import unweave as uw
 from unweave.data import FactorSpace
 from unweave.data.files.checksum import sha256_of
-from unweave.data.recipes import SourceFile
+from unweave.data.recipe import SourceFile
 from unweave.data.sets import dsprites as module
 from unweave.errors import DataError
 

@@ -58,7 +58,7 @@ def test_splits(tmp_path, write, split):
 
 
 def test_fashion_mnist_has_other_names(tmp_path, write):
-    recipe = mnist.RECIPES[1]
+    recipe = mnist.FASHION_RECIPE
     data = recipe.load(tmp_path, counts=COUNTS)
     assert (recipe.name, data.name) == ("fashion_mnist", "fashion_mnist")
     assert data.space.value_names["class"][9] == "ankle boot"

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from unweave.data.factors import FactorSpace
-from unweave.data.recipes import SourceFile
+from unweave.data.recipe import SourceFile
 from unweave.data.sets import shapes3d
 
 SPACE = FactorSpace(shapes3d.SPACE.names, [2, 1, 2, 3, 2, 3])

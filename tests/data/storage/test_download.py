@@ -18,7 +18,7 @@ import pytest
 
 from unweave.data.dataset import from_grid
 from unweave.data.factors import FactorSpace
-from unweave.data.recipes import Recipe, SourceFile
+from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage import transfer
 from unweave.data.storage.download import get, obtain
 from unweave.data.storage.prepared import prepared
@@ -108,7 +108,7 @@ def answer(handler: BaseHTTPRequestHandler, server: Server) -> None:
 
 
 def recipe(*files: SourceFile, package: str | None = None) -> Recipe:
-    return Recipe("toy", "Toy", "", "", "", "", "", load=_load, files=files, package=package)
+    return Recipe(name="toy", load=_load, files=files, package=package)
 
 
 def _load(folder: Path):
@@ -346,9 +346,9 @@ def test_two_processes_at_once(server: Server, tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path\n"
         "from unweave.data.storage.download import get\n"
-        "from unweave.data.recipes import Recipe, SourceFile\n"
+        "from unweave.data.recipe import Recipe, SourceFile\n"
         "file = SourceFile('set.bin', sys.argv[1], sha256=sys.argv[2])\n"
-        "get(Recipe('toy', '', '', '', '', '', '', load=None, files=(file,)), Path(sys.argv[3]))\n"
+        "get(Recipe(name='toy', load=None, files=(file,)), Path(sys.argv[3]))\n"
     )
     server.delay = threading.Event()
     command = [sys.executable, "-c", program, server.url, SHA256, str(tmp_path)]

@@ -7,7 +7,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from unweave.data.recipes import SourceFile
+from unweave.data.recipe import SourceFile
 from unweave.data.storage.prepared import create_array, data_folder, map_array, prepared
 from unweave.errors import DataError, MissingDataError
 
@@ -142,7 +142,7 @@ PREPARE_SLOWLY = """
     import sys, time
     from pathlib import Path
     import numpy as np
-    from unweave.data.recipes import SourceFile
+    from unweave.data.recipe import SourceFile
     from unweave.data.storage.prepared import prepared
 
     def build(paths, out):

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unweave.data.recipes import Recipe, SourceFile
+from unweave.data.own.arrays import from_arrays
+from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import create_array, prepared
 from unweave.data.storage.status import describe, status
 
@@ -20,9 +21,16 @@ FILES = (
 
 def recipe(files: tuple[SourceFile, ...] = FILES, package: str | None = None) -> Recipe:
     return Recipe(
-        "toy", "Toy", "A toy.", "CC0", "Nobody, 2020", "https://example.org", "x 4",
-        load=lambda folder: None, files=files, package=package,
-    )  # fmt: skip
+        name="toy",
+        load=lambda folder: from_arrays(np.zeros((4, 2, 2), np.uint8), {"x": range(4)}),
+        title="Toy",
+        summary="A toy.",
+        licence="CC0",
+        citation="Nobody, 2020",
+        homepage="https://example.org",
+        files=files,
+        package=package,
+    )
 
 
 def test_nothing_there(tmp_path: Path) -> None:

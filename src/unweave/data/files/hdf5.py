@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
@@ -43,6 +42,8 @@ def stream_hdf5(path: Path, key: str, dtype: npt.DTypeLike, out: npt.NDArray[Any
 
 @contextmanager
 def _open_array(path: Path, key: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Iterator[Any]:
+    import h5py
+
     try:
         with h5py.File(path, "r") as file:
             array = file.get(key)

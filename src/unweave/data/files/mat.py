@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.io import loadmat
 
 from unweave.errors import DataError
 
@@ -19,6 +18,8 @@ def read_mat(
 
     ``shape`` and ``dtype`` are what the file must hold.
     """
+    from scipy.io import loadmat
+
     try:
         content = loadmat(BytesIO(data), variable_names=[key])  # type: ignore[arg-type]
     except Exception as error:  # the parser raises whatever it stumbles over

@@ -6,7 +6,6 @@ from io import BytesIO
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
 
 from unweave.errors import ArgumentError, DataError
 
@@ -19,6 +18,8 @@ def decode(data: bytes, where: str, mode: str, size: tuple[int, int]) -> Pixels:
 
     ``where`` names the picture in errors.
     """
+    from PIL import Image
+
     try:
         with Image.open(BytesIO(data), formats=_FORMATS) as picture:
             # Asked before decoding: a small file can claim an enormous picture.
@@ -44,6 +45,8 @@ def resize(images: Pixels, side: int = 64) -> Pixels:
 
     The filter rounds to whole values within 0 .. 255: only uint8 is taken.
     """
+    from PIL import Image
+
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[3] not in (1, 3):
         found = f"{images.dtype} array of shape {images.shape}"
         raise ArgumentError("images", found, "needs uint8 of shape (n, H, W, 1 or 3)")

@@ -25,13 +25,14 @@ from unweave.errors import ArgumentError, DataError
 from unweave.files import write_text
 from unweave.progress import progress
 
+FACTORS_FILE = "factors.csv"
 _VERSION = 1  # of the preparation: part of what decides whether it is current
 _AT_A_TIME = 256  # images in memory while decoding
 
 
 def from_folder(
     path: str | os.PathLike[str],
-    factors: str | os.PathLike[str] | None = "factors.csv",
+    factors: str | os.PathLike[str] | None = FACTORS_FILE,
     *,
     size: int | tuple[int, int] | None = None,
     channels: int | None = None,
@@ -80,7 +81,7 @@ def from_folder(
     return labelled(folder.name if name is None else name, space, array, table)
 
 
-def folder_content(path: str | os.PathLike[str], factors: str = "factors.csv") -> str:
+def folder_content(path: str | os.PathLike[str], factors: str = FACTORS_FILE) -> str:
     """A hash of a folder's images, their relative paths and its table of factors; not of where the folder is.
 
     Files are read once: the hash is kept in the data folder until one of them has another size or time of change.

@@ -13,7 +13,7 @@ from unweave.data.factors import FactorSpace
 from unweave.data.files.archives import member_names, read_members
 from unweave.data.files.mat import read_mat
 from unweave.data.files.pictures import resize
-from unweave.data.recipes import Recipe, SourceFile
+from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import DataError
 from unweave.progress import progress
@@ -60,8 +60,9 @@ RECIPE = Recipe(
     name="cars3d",
     title="Cars3D",
     summary="Renderings of 183 car models: 17,568 colour 64x64 images, a full grid of three factors.",
-    images="17,568 of 64x64, colour",
-    factors="elevation 4, azimuth 24, object 183",
+    num_images=len(SPACE),
+    image_shape=(64, 64, 3),
+    space=SPACE,
     licence="none stated",
     homepage="http://www.scottreed.info/",
     citation="Reed, Zhang, Zhang, Lee: Deep Visual Analogy-Making, NIPS 2015. "

@@ -12,7 +12,7 @@ from unweave.data.dataset import Dataset, from_table
 from unweave.data.factors import FactorSpace
 from unweave.data.files.archives import member_names, read_members
 from unweave.data.files.pictures import centre_crop, decode, resize
-from unweave.data.recipes import Recipe, SourceFile
+from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import DataError
 from unweave.progress import progress
@@ -121,8 +121,9 @@ RECIPE = Recipe(
     name="celeba",
     title="CelebA",
     summary="Faces of celebrities: 202,599 colour 64x64 images with 40 binary attributes.",
-    images="202,599 of 64x64, colour",
-    factors="40 attributes, 2 values each",
+    num_images=202_599,
+    image_shape=(64, 64, 3),
+    space=SPACE,
     licence="for non-commercial research only",
     homepage=HOMEPAGE,
     citation="Liu, Luo, Wang, Tang: Deep Learning Face Attributes in the Wild, ICCV 2015.",

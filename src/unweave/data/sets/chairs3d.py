@@ -13,7 +13,7 @@ from unweave.data.factors import FactorSpace
 from unweave.data.files.archives import member_names, read_members
 from unweave.data.files.factor_table import ranks
 from unweave.data.files.pictures import centre_crop, decode, resize
-from unweave.data.recipes import Recipe, SourceFile
+from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import DataError, unknown_name
 from unweave.progress import progress
@@ -82,8 +82,9 @@ RECIPE = Recipe(
     name="chairs3d",
     title="3D Chairs",
     summary="Renderings of 1,393 chairs from 62 sides: 86,366 colour 64x64 images, training and test chairs.",
-    images="86,366 of 64x64, colour",
-    factors="identity 1393, azimuth 31, elevation 2",
+    num_images=86_366,
+    image_shape=(64, 64, 3),
+    space=SPACE,
     licence="none stated",
     homepage="https://www.di.ens.fr/willow/research/seeing3Dchairs/",
     citation="Aubry, Maturana, Efros, Russell, Sivic: Seeing 3D Chairs: Exemplar Part-based 2D-3D Alignment "

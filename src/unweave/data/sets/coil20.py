@@ -13,7 +13,7 @@ from unweave.data.factors import FactorSpace
 from unweave.data.files.archives import member_names, read_members
 from unweave.data.files.factor_table import check_grid
 from unweave.data.files.pictures import decode, resize
-from unweave.data.recipes import Recipe, SourceFile
+from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import DataError
 from unweave.progress import progress
@@ -63,8 +63,9 @@ RECIPE = Recipe(
     name="coil20",
     title="COIL-20",
     summary="Twenty objects on a turntable: 1,440 grey 64x64 photographs, a full grid of two factors.",
-    images="1,440 of 64x64, grey",
-    factors="object 20, azimuth 72",
+    num_images=len(SPACE),
+    image_shape=(64, 64, 1),
+    space=SPACE,
     licence="none stated",
     homepage="https://www.cs.columbia.edu/CAVE/software/softlib/coil-20.php",
     citation="Nene, Nayar, Murase: Columbia Object Image Library (COIL-20), Report CUCS-005-96, 1996.",

@@ -8,7 +8,7 @@ import numpy as np
 
 from unweave.data.dataset import Array, Dataset
 from unweave.data.factors import Rng
-from unweave.data.recipes import Recipe
+from unweave.data.recipe import Recipe
 from unweave.data.sets import dsprites
 
 
@@ -34,8 +34,9 @@ RECIPE = Recipe(
     name="color_dsprites",
     title="Color-dSprites",
     summary="dSprites in a random colour per image, a nuisance that is drawn at every access.",
-    images="737,280 of 64x64, colour",
-    factors=dsprites.RECIPE.factors,
+    num_images=dsprites.RECIPE.num_images,
+    image_shape=(64, 64, 3),
+    space=dsprites.SPACE,
     licence=dsprites.RECIPE.licence,
     homepage="https://github.com/google-research/disentanglement_lib",
     citation="Locatello et al.: Challenging Common Assumptions in the Unsupervised Learning of "

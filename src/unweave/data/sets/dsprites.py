@@ -12,7 +12,7 @@ from unweave.data.dataset import Dataset, from_grid
 from unweave.data.factors import FactorSpace
 from unweave.data.files.checksum import check_sha256
 from unweave.data.files.npz import read_npz, stream_npz
-from unweave.data.recipes import Recipe, SourceFile
+from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import DataError
 
@@ -63,8 +63,9 @@ RECIPE = Recipe(
     name="dsprites",
     title="dSprites",
     summary="One white sprite on black: 737,280 binary 64x64 images, a full grid of five factors.",
-    images="737,280 of 64x64, grey",
-    factors="shape 3, scale 6, orientation 40, x 32, y 32",
+    num_images=len(SPACE),
+    image_shape=(64, 64, 1),
+    space=SPACE,
     licence="Apache-2.0",
     homepage="https://github.com/google-deepmind/dsprites-dataset",
     citation="Matthey, Higgins, Hassabis, Lerchner: dSprites: Disentanglement testing Sprites dataset, 2017.",

@@ -13,7 +13,7 @@ from unweave.data.dataset import Dataset, from_table
 from unweave.data.factors import FactorSpace
 from unweave.data.files.mat import read_mat
 from unweave.data.files.unix_compress import decompress
-from unweave.data.recipes import Recipe, SourceFile
+from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import DataError
 
@@ -85,8 +85,9 @@ RECIPE = Recipe(
     name="isomap_faces",
     title="Isomap faces",
     summary="One rendered head: 698 grey 64x64 images with three continuous factors.",
-    images="698 of 64x64 or 32x32, grey",
-    factors="left-right, up-down, light (continuous)",
+    num_images=698,
+    image_shape=(64, 64, 1),
+    factor_names=FACTORS,
     licence="none stated",
     homepage="http://isomap.stanford.edu/datasets.html",
     citation="Tenenbaum, de Silva, Langford: A Global Geometric Framework for Nonlinear Dimensionality "

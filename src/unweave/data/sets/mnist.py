@@ -12,7 +12,7 @@ from unweave.data.dataset import Dataset, from_table
 from unweave.data.factors import FactorSpace
 from unweave.data.files.factor_table import checked_factors
 from unweave.data.files.idx import read_idx
-from unweave.data.recipes import Recipe, SourceFile
+from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import unknown_name
 
@@ -90,31 +90,31 @@ def load(
     return from_table(name, space, arrays["images"][parts[split]], arrays["factors"][parts[split]])
 
 
-RECIPES = (
-    Recipe(
-        name="mnist",
-        title="MNIST",
-        summary="Handwritten digits: the 60,000 grey 28x28 training images.",
-        images="60,000 of 28x28, grey",
-        factors="class 10",
-        licence="none stated",
-        homepage="http://yann.lecun.com/exdb/mnist/",
-        citation="LeCun, Bottou, Bengio, Haffner: Gradient-Based Learning Applied to Document Recognition, "
-        "Proceedings of the IEEE, 1998.",
-        load=load,
-        files=FILES,
-    ),
-    Recipe(
-        name="fashion_mnist",
-        title="Fashion-MNIST",
-        summary="Articles of clothing: the 60,000 grey 28x28 training images.",
-        images="60,000 of 28x28, grey",
-        factors="class 10",
-        licence="MIT",
-        homepage="https://github.com/zalandoresearch/fashion-mnist",
-        citation="Xiao, Rasul, Vollgraf: Fashion-MNIST: a Novel Image Dataset for Benchmarking Machine "
-        "Learning Algorithms, 2017.",
-        load=partial(load, space=FASHION_SPACE, name="fashion_mnist", files=FASHION_FILES),
-        files=FASHION_FILES,
-    ),
+RECIPE = Recipe(
+    name="mnist",
+    title="MNIST",
+    summary="Handwritten digits: the 60,000 grey 28x28 training images.",
+    num_images=60_000,
+    image_shape=(28, 28, 1),
+    space=SPACE,
+    licence="none stated",
+    homepage="http://yann.lecun.com/exdb/mnist/",
+    citation="LeCun, Bottou, Bengio, Haffner: Gradient-Based Learning Applied to Document Recognition, "
+    "Proceedings of the IEEE, 1998.",
+    load=load,
+    files=FILES,
+)
+FASHION_RECIPE = Recipe(
+    name="fashion_mnist",
+    title="Fashion-MNIST",
+    summary="Articles of clothing: the 60,000 grey 28x28 training images.",
+    num_images=60_000,
+    image_shape=(28, 28, 1),
+    space=FASHION_SPACE,
+    licence="MIT",
+    homepage="https://github.com/zalandoresearch/fashion-mnist",
+    citation="Xiao, Rasul, Vollgraf: Fashion-MNIST: a Novel Image Dataset for Benchmarking Machine "
+    "Learning Algorithms, 2017.",
+    load=partial(load, space=FASHION_SPACE, name="fashion_mnist", files=FASHION_FILES),
+    files=FASHION_FILES,
 )

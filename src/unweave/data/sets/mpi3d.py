@@ -9,7 +9,7 @@ from pathlib import Path
 from unweave.data.dataset import Dataset, from_grid
 from unweave.data.factors import FactorSpace
 from unweave.data.files.npz import stream_npz
-from unweave.data.recipes import Recipe, SourceFile
+from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
 
 _NAMES = ["colour", "shape", "size", "height", "background", "x", "y"]
@@ -64,13 +64,13 @@ def load(folder: Path, space: FactorSpace = SPACE, name: str = "mpi3d_toy") -> D
 
 
 def _recipe(name: str, title: str, summary: str, space: FactorSpace = SPACE) -> Recipe:
-    sizes = ", ".join(f"{factor} {size}" for factor, size in zip(space.names, space.sizes, strict=True))
     return Recipe(
         name=name,
         title=title,
         summary=f"{summary}: {len(space):,} colour 64x64 images, a full grid of seven factors.",
-        images=f"{len(space):,} of 64x64, colour",
-        factors=sizes,
+        num_images=len(space),
+        image_shape=(64, 64, 3),
+        space=space,
         licence="CC-BY-4.0",
         homepage=HOMEPAGE,
         citation="Gondal et al.: On the Transfer of Inductive Bias from Simulation to the Real World: a New "
@@ -80,11 +80,9 @@ def _recipe(name: str, title: str, summary: str, space: FactorSpace = SPACE) -> 
     )
 
 
-RECIPES = (
-    _recipe("mpi3d_toy", "MPI3D toy", "A robot arm with a solid, rendered simply"),
-    _recipe("mpi3d_realistic", "MPI3D realistic", "A robot arm with a solid, rendered realistically"),
-    _recipe("mpi3d_real", "MPI3D real", "A robot arm with a solid, photographed"),
-    _recipe(
-        "mpi3d_real_complex", "MPI3D real complex", "A robot arm with a thing, photographed", COMPLEX_SPACE
-    ),
+TOY = _recipe("mpi3d_toy", "MPI3D toy", "A robot arm with a solid, rendered simply")
+REALISTIC = _recipe("mpi3d_realistic", "MPI3D realistic", "A robot arm with a solid, rendered realistically")
+REAL = _recipe("mpi3d_real", "MPI3D real", "A robot arm with a solid, photographed")
+REAL_COMPLEX = _recipe(
+    "mpi3d_real_complex", "MPI3D real complex", "A robot arm with a thing, photographed", COMPLEX_SPACE
 )

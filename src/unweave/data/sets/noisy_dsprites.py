@@ -8,7 +8,7 @@ import numpy as np
 
 from unweave.data.dataset import Array, Dataset
 from unweave.data.factors import Rng
-from unweave.data.recipes import Recipe
+from unweave.data.recipe import Recipe
 from unweave.data.sets import color_dsprites, dsprites
 
 
@@ -36,8 +36,9 @@ RECIPE = Recipe(
     name="noisy_dsprites",
     title="Noisy-dSprites",
     summary="dSprites on a background of uniform colour noise, drawn at every access.",
-    images="737,280 of 64x64, colour",
-    factors=dsprites.RECIPE.factors,
+    num_images=dsprites.RECIPE.num_images,
+    image_shape=(64, 64, 3),
+    space=dsprites.SPACE,
     licence=dsprites.RECIPE.licence,
     homepage=color_dsprites.RECIPE.homepage,
     citation=color_dsprites.RECIPE.citation,

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from unweave.data.dataset import Array, Dataset
 from unweave.data.factors import FactorSpace
 from unweave.data.own.functions import from_function
-from unweave.data.recipes import Recipe
+from unweave.data.recipe import Recipe
 from unweave.errors import ArgumentError
 
 Floats = npt.NDArray[np.float64]
@@ -122,8 +122,8 @@ RECIPE = Recipe(
     name="pendulum",
     title="Pendulum",
     summary="A simulator: 100 angles over 10 s of a damped pendulum, from three continuous factors.",
-    images="endless vectors of 100 angles",
-    factors="length 1 to 3 m, damping 0.1 to 2 kg/s, mass 0.1 to 2 kg",
+    image_shape=(100,),
+    space=SPACE,
     licence="Apache-2.0",
     homepage="https://arxiv.org/abs/2010.13187",
     citation=(

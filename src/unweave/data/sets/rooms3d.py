@@ -6,7 +6,7 @@ from pathlib import Path
 
 from unweave.data.dataset import Dataset
 from unweave.data.factors import FactorSpace
-from unweave.data.recipes import Recipe
+from unweave.data.recipe import Recipe
 from unweave.data.render import ROOMS_SIZES, render_rooms
 from unweave.data.storage.lazy import drawn_on_demand
 
@@ -27,8 +27,9 @@ RECIPE = Recipe(
     name="rooms3d",
     title="rooms3d",
     summary="An object in a room, drawn on demand: the factor grid and the look of Shapes3D, offline.",
-    images="480,000 of 64x64, colour",
-    factors="floor hue 10, wall hue 10, object hue 10, scale 8, shape 4, orientation 15",
+    num_images=len(SPACE),
+    image_shape=(64, 64, 3),
+    space=SPACE,
     licence="Apache-2.0",
     homepage="part of unweave",
     citation="unweave; the factors follow Burgess, Kim: 3D Shapes Dataset, 2018.",

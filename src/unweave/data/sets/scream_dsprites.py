@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
-from PIL import Image
 
 from unweave.data.dataset import Array, Dataset
 from unweave.data.factors import Rng, integers
-from unweave.data.recipes import Recipe
+from unweave.data.recipe import Recipe
 from unweave.data.sets import color_dsprites, dsprites
 
 
@@ -40,6 +39,8 @@ def paint_background(sprites: Array, rng: Rng) -> Array:
 
 def fit_painting(source: Path | IO[bytes]) -> Array:
     """A photograph of the painting, fitted within 350 x 274 pixels (height 274 binds), antialiased."""
+    from PIL import Image
+
     with Image.open(source) as photograph:
         picture = photograph.convert("RGB")
     scale = min(350 / picture.width, 274 / picture.height)
@@ -49,6 +50,8 @@ def fit_painting(source: Path | IO[bytes]) -> Array:
 
 @cache
 def _painting() -> Array:
+    from PIL import Image
+
     # Stored already fitted, without loss: the pixels then do not depend on the version of Pillow.
     with (files("unweave.data.sets") / "scream.png").open("rb") as file, Image.open(file) as picture:
         return np.asarray(picture.convert("RGB"))
@@ -58,8 +61,9 @@ RECIPE = Recipe(
     name="scream_dsprites",
     title="Scream-dSprites",
     summary="dSprites as inverted pixels on random patches of The Scream, drawn at every access.",
-    images="737,280 of 64x64, colour",
-    factors=dsprites.RECIPE.factors,
+    num_images=dsprites.RECIPE.num_images,
+    image_shape=(64, 64, 3),
+    space=dsprites.SPACE,
     licence="Apache-2.0 (dSprites); the painting (Edvard Munch, 1893) is in the public domain",
     homepage=color_dsprites.RECIPE.homepage,
     citation=color_dsprites.RECIPE.citation,

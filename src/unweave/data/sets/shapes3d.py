@@ -12,7 +12,7 @@ from unweave.data.factors import FactorSpace
 from unweave.data.files.checksum import check_sha256
 from unweave.data.files.factor_table import check_grid, ranks
 from unweave.data.files.hdf5 import read_hdf5, stream_hdf5
-from unweave.data.recipes import Recipe, SourceFile
+from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
 
 SPACE = FactorSpace(
@@ -51,9 +51,11 @@ def _build(path: Path, file: SourceFile, space: FactorSpace, out: Writer) -> Non
 RECIPE = Recipe(
     name="shapes3d",
     title="3D Shapes",
+    label="Shapes3D",
     summary="One object in a coloured room: 480,000 colour 64x64 images, a full grid of six factors.",
-    images="480,000 of 64x64, colour",
-    factors="floor hue 10, wall hue 10, object hue 10, scale 8, shape 4, orientation 15",
+    num_images=len(SPACE),
+    image_shape=(64, 64, 3),
+    space=SPACE,
     licence="Apache-2.0",
     homepage="https://github.com/google-deepmind/3d-shapes",
     citation="Burgess, Kim: 3D Shapes Dataset, 2018.",

@@ -12,7 +12,7 @@ from unweave.data.factors import FactorArray, FactorSpace
 from unweave.data.files.factor_table import checked_factors
 from unweave.data.files.norb import read_norb, stream_norb
 from unweave.data.files.pictures import resize
-from unweave.data.recipes import Recipe, SourceFile
+from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import DataError
 from unweave.progress import progress
@@ -99,8 +99,9 @@ RECIPE = Recipe(
     name="small_norb",
     title="SmallNORB",
     summary="Photographs of 50 toys on a plain ground: 48,600 grey 64x64 images, ten for each combination.",
-    images="48,600 of 64x64, grey",
-    factors="category 5, elevation 9, azimuth 18, lighting 6 (the toy, 10 per category, is left to chance)",
+    num_images=48_600,
+    image_shape=(64, 64, 1),
+    space=SPACE,
     licence="for research, not to be sold",
     homepage=HOMEPAGE,
     citation="LeCun, Huang, Bottou: Learning Methods for Generic Object Recognition with Invariance to "

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from unweave.data.dataset import Dataset
 from unweave.data.factors import FactorSpace
-from unweave.data.recipes import Recipe
+from unweave.data.recipe import Recipe
 from unweave.data.render import SOLIDS_SIZES, render_solids
 from unweave.data.storage.lazy import drawn_on_demand
 
@@ -27,8 +27,9 @@ RECIPE = Recipe(
     name="solids3d",
     title="solids3d",
     summary="Chairs, vehicles, lamps, desks, towers and creatures with fine detail, drawn on demand.",
-    images="34,560 of 64x64, colour",
-    factors="identity 120, azimuth 24, elevation 4, light 3",
+    num_images=len(SPACE),
+    image_shape=(64, 64, 3),
+    space=SPACE,
     licence="Apache-2.0",
     homepage="part of unweave",
     citation="unweave; the structure follows Cars3D (Reed et al. 2015) and 3D Chairs (Aubry et al. 2014).",

@@ -11,7 +11,7 @@ from filelock import FileLock, Timeout
 
 from unweave.data.dataset import Dataset
 from unweave.data.files.checksum import sha256_of
-from unweave.data.recipes import Recipe, SourceFile
+from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.status import find_files
 from unweave.data.storage.transfer import Part, TransferError, transfer
 from unweave.errors import DataError, MissingDataError, NetworkError

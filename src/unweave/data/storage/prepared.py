@@ -15,7 +15,7 @@ import numpy.typing as npt
 import platformdirs
 from filelock import FileLock
 
-from unweave.data.recipes import SourceFile
+from unweave.data.recipe import SourceFile
 from unweave.errors import DataError, MissingDataError
 
 ENVIRONMENT_VARIABLE = "UNWEAVE_DATA"

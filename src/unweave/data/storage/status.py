@@ -6,16 +6,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from unweave.data.recipes import Recipe, SourceFile
+from unweave.data.recipe import Recipe, SourceFile
 
 State = Literal["ready", "offline", "files present", "needs download"]
 PARTIAL_SUFFIX = ".part"
 _FACTS = (
     "name",
     "title",
+    "label",
     "summary",
     "images",
     "factors",
+    "num_images",
+    "image_shape",
+    "factor_names",
     "licence",
     "citation",
     "homepage",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from unweave.data.recipes import SourceFile
+from unweave.data.recipe import SourceFile
 from unweave.data.storage.status import PARTIAL_SUFFIX
 from unweave.errors import DataError
 from unweave.progress import progress
