@@ -225,7 +225,7 @@ def _inception(path: Path) -> torch.nn.Module:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # the weights exist as TorchScript only
-        network: torch.nn.Module = torch.jit.load(str(path), map_location="cpu")
+        network: torch.nn.Module = torch.jit.load(str(path), map_location="cpu")  # type: ignore[no-untyped-call]
     return network.eval()
 
 

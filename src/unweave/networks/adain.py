@@ -56,7 +56,8 @@ class AdaptiveInstanceNorm(nn.Module):
         else:
             scale = 1 + scale  # at z = 0 the features pass unchanged
         normal = F.layer_norm(h, h.shape[1:]) if h.ndim == 2 else F.instance_norm(h)
-        return scale * normal + shift
+        modulated: Tensor = scale * normal + shift
+        return modulated
 
 
 class AdaINDecoder(nn.Module):
@@ -110,7 +111,7 @@ class AdaINDecoder(nn.Module):
         h = F.leaky_relu(self.down[0](y), SLOPE)
         for convolution, norm in zip(list(self.down)[1:], self.down_norms, strict=True):
             h = F.leaky_relu(norm(convolution(h), z), SLOPE)
-        h = F.leaky_relu(self.dense_norm(self.dense(h.flatten(1)), z), SLOPE).unflatten(1, self.inner)
+        h = F.leaky_relu(self.dense_norm(self.dense(h.flatten(1)), z), SLOPE).view(-1, *self.inner)
         for convolution, norm in zip(list(self.up)[:-1], self.up_norms, strict=True):
             h = F.leaky_relu(norm(convolution(h), z), SLOPE)
         logits: Tensor = self.up[-1](h)

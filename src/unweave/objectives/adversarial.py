@@ -75,4 +75,5 @@ def gradient_penalty(
     )
     between = torch.lerp(fake.detach(), real.detach(), share).requires_grad_(True)
     (gradient,) = torch.autograd.grad(critic(between).sum(), between, create_graph=True)
-    return (gradient.flatten(1).norm(dim=1) - 1).square().mean()
+    penalty: Tensor = (gradient.flatten(1).norm(dim=1) - 1).square().mean()
+    return penalty
