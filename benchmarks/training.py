@@ -86,7 +86,7 @@ def work(connection: Connection, threads: int, name: str, options: dict[str, Any
         data = uw.data.load(DATA[channels])
         method = uw.methods.create(options.pop("method", "beta_vae"), data, **options)
         try:
-            uw.training.train(method, data, 10**6, callbacks=[Turns(connection)], log_every=1)
+            uw.train(method, data, 10**6, callbacks=[Turns(connection)], log_every=1, keep_memory=True)
         except KeyboardInterrupt:
             return
     steps = plain_steps(channels, name == LOADER)
@@ -152,10 +152,10 @@ def loop_share() -> None:
     backward, step = torch.Tensor.backward, torch.optim.Adam.step
     torch.Tensor.backward, torch.optim.Adam.step = timed(backward), timed(step)  # type: ignore[method-assign]
     try:
-        uw.training.train(method, data, 60)  # the same batches: the disk is not part of the loop
+        uw.train(method, data, 60, keep_memory=True)  # the same batches: the disk is not part of the loop
         inside[0] = 0.0
         clock = _Clock()
-        uw.training.train(method, data, 60, callbacks=[clock])
+        uw.train(method, data, 60, callbacks=[clock])
         total = clock.end - clock.start
     finally:
         torch.Tensor.backward, torch.optim.Adam.step = backward, step  # type: ignore[method-assign]

@@ -163,7 +163,7 @@ def _check_scalar(name: str, value: Any, kind: type, bounds: Sequence[Any]) -> A
         fits = all(_within(plain, bound) for bound in bounds)
     if not fits:
         words = describe(Annotated[kind, *bounds] if bounds else kind)
-        raise ArgumentError(name, value, f"needs {words}")
+        raise ArgumentError(name, to_python(value), f"needs {words}")
     return plain
 
 

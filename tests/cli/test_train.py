@@ -9,7 +9,6 @@ import unweave as uw
 from unweave.cli import main
 from unweave.cli.options import parse_settings, parse_term
 from unweave.errors import ArgumentError
-from unweave.training import load_run
 
 
 @pytest.fixture
@@ -94,14 +93,14 @@ def test_train_from_few_labels(run, folder, tmp_path, monkeypatch):
     for term in ("label_reconstruction", "label_kl", "label_entropy", "label_likelihood"):
         assert term in printed
     assert (tmp_path / "few" / "traversals.png").exists()
-    spec = load_run(tmp_path / "few").spec.method
+    spec = uw.load(tmp_path / "few").spec.method
     assert [column["name"] for column in spec.labels["columns"]] == ["row", "column"]
     assert (spec.labels["labelled"], spec.labels["seed"]) == (0.5, 3)
 
     handed = ["--prior", "label_vae:label_variance=0.1", "--no-pictures"]
     code, printed, _ = run("train", "beta_tcvae", *arguments, *handed, "--out", tmp_path / "handed")
     assert code == 0
-    assert load_run(tmp_path / "handed").spec.method.prior == {"name": "label_vae", "label_variance": 0.1}
+    assert uw.load(tmp_path / "handed").spec.method.prior == {"name": "label_vae", "label_variance": 0.1}
 
 
 def test_train_from_coarse_and_noisy_labels(run, folder, tmp_path, monkeypatch):
@@ -109,7 +108,7 @@ def test_train_from_coarse_and_noisy_labels(run, folder, tmp_path, monkeypatch):
     arguments = ["--data", folder, "--latent-size", 2, "--batch-size", 4, "--steps", 1, "--no-pictures"]
     labels = ["--label-bins", 2, "--label-noise", 0.25]
     assert run("train", "ivae", *arguments, *labels, "--out", tmp_path / "coarse")[0] == 0
-    spec = load_run(tmp_path / "coarse").spec.method
+    spec = uw.load(tmp_path / "coarse").spec.method
     assert (spec.labels["bins"], spec.labels["noise"]) == (2, 0.25)
     assert [column["size"] for column in spec.labels["columns"]] == [2, 2]
 

@@ -164,7 +164,7 @@ def test_a_label_is_told_to_its_rounding_error_or_a_twentieth(vectors, size, var
 def test_labels_of_a_million_values_can_be_learned(vectors, name):
     method = uw.methods.create(name, vectors, latent_size=D, labels=np.arange(64) * 20_000)
     run = uw.train(method, vectors, steps=30, batch_size=16, log_every=1)
-    losses = [record["label_reconstruction"] for record in run.history]
+    losses = [record["label_reconstruction"] for record in run.records]
     assert losses[0] < 1e6
     assert losses[-1] < losses[0] / 2
 

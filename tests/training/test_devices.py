@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
+import unweave as uw
 from unweave.errors import ArgumentError
-from unweave.training import load_run
 from unweave.training.devices import create_fabric
 
 PROGRAM = f"""
@@ -19,7 +19,7 @@ import unweave as uw
 
 data = small_images()
 method = uw.methods.create("factor_vae", data, latent_size=2)
-run = uw.training.train(method, data, 3, batch_size=8, device="cpu", devices=2, out=sys.argv[1], log_every=1)
+run = uw.train(method, data, 3, 8, device="cpu", devices=2, out=sys.argv[1], log_every=1, pictures=False)
 total = sum(value.double().sum().item() for value in run.method.state_dict().values())
 open(f"{{sys.argv[1]}}-weights", "a").write(f"{{total!r}}\\n")
 """
@@ -32,9 +32,9 @@ def test_several_processes_share_each_batch_and_agree(tmp_path):
         [sys.executable, program, tmp_path / "run"], capture_output=True, text=True, timeout=200, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    run = load_run(tmp_path / "run")
+    run = uw.load(tmp_path / "run")
     assert run.finished
-    assert [record["step"] for record in run.history] == [1, 2, 3]  # one process writes
+    assert [record["step"] for record in run.records] == [1, 2, 3]  # one process writes
     totals = (tmp_path / "run-weights").read_text().split()
     assert len(totals) == 2
     assert totals[0] == totals[1]  # the weights are the same in both

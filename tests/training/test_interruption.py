@@ -11,7 +11,6 @@ import pytest
 import torch
 
 import unweave as uw
-from unweave.training import load_run
 from unweave.training.run import steps_done
 
 STEPS = 60
@@ -24,8 +23,8 @@ from conftest import small_images
 import unweave as uw
 data = small_images()
 method = uw.methods.create("factor_vae", data, latent_size=2)
-options = dict(batch_size=8, seed=2, checkpoint_every=7, log_every=5)
-uw.training.train(method, data, {STEPS}, out=sys.argv[1], **options)
+options = dict(batch_size=8, seed=2, checkpoint_every=7, log_every=5, pictures=False)
+uw.train(method, data, {STEPS}, out=sys.argv[1], **options)
 """
 
 
@@ -43,18 +42,18 @@ def undisturbed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed") / "run"
     process = start(folder)
     assert process.wait(timeout=300) == 0, errors_of(folder).read_text()
-    return load_run(folder)
+    return uw.load(folder)
 
 
 def assert_same(folder, undisturbed):
-    run = load_run(folder)
+    run = uw.load(folder)
     assert run.finished
     for (name, value), expected in zip(
         run.method.state_dict().items(), undisturbed.method.state_dict().values(), strict=True
     ):
         assert torch.equal(value, expected), name
     times = ("images_per_second",)
-    for record, expected in zip(run.history, undisturbed.history, strict=True):
+    for record, expected in zip(run.records, undisturbed.records, strict=True):
         assert {k: v for k, v in record.items() if k not in times} == {
             k: v for k, v in expected.items() if k not in times
         }
@@ -104,7 +103,7 @@ def test_signals_write_a_checkpoint_and_leave(tmp_path, undisturbed, number):
     done = steps_done(folder)
     assert 5 <= done < STEPS
     assert not (folder / "weights.safetensors").exists()
-    loaded = uw.load(folder)  # an unfinished run can be looked at
+    loaded = uw.load(folder).method  # an unfinished run can be looked at
     assert not loaded.fresh
     assert start(folder).wait(timeout=300) == 0
     assert_same(folder, undisturbed)

@@ -1,6 +1,7 @@
 """Runs of methods that learn from labels: exact to resume, loaded ready to encode; other runs are as they were."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ import yaml
 import unweave as uw
 from unweave.data.batches import to_tensor
 from unweave.errors import ArgumentError
-from unweave.training import RunSpec, load_run, plan, train
+from unweave.training import RunSpec, plan
+
+train = partial(uw.train, pictures=False)
 
 pytestmark = pytest.mark.usefixtures("small_priors")
 FEW = {"labelled": 12, "encoding": "one_hot"}
@@ -40,13 +43,13 @@ def test_a_stopped_run_goes_on_to_the_same_bits(squares, tmp_path, name, labels)
     options = {"batch_size": 8, "seed": 4}
     whole = train(create(squares, name, labels=labels), squares, 5, **options)
     train(create(squares, name, labels=labels), squares, 2, out=tmp_path / "run", **options)
-    assert load_run(tmp_path / "run").step == 2
+    assert uw.load(tmp_path / "run").step == 2
     resumed = train(create(squares, name, labels=labels), squares, 5, out=tmp_path / "run", **options)
     assert_same_weights(whole.method, resumed.method)
     again = train(create(squares, name, labels=labels), squares, 5, out=tmp_path / "run", **options)
     assert_same_weights(whole.method, again.method)
 
-    loaded = uw.load(tmp_path / "run")
+    loaded = uw.load(tmp_path / "run").method
     images = to_tensor(squares.images(np.arange(6)))
     with torch.no_grad():
         for found, expected in zip(loaded.encode(images), whole.method.encode(images), strict=True):
@@ -64,7 +67,7 @@ def test_training_learns(squares, name, labels):
     run = train(
         create(squares, name, labels=labels), squares, 60, learning_rate=1e-3, batch_size=16, log_every=1
     )
-    losses = [record["loss"] for record in run.history]
+    losses = [record["loss"] for record in run.records]
     assert np.mean(losses[-5:]) < 0.5 * losses[0]
 
 
@@ -72,7 +75,7 @@ def test_what_few_labels_teach_is_learned(squares):
     """q(u|x) of ss_ivae learns from 12 labelled images, though batches of 16 rarely hold one."""
     method = create(squares, "ss_ivae", labels=FEW)
     run = train(method, squares, 60, learning_rate=1e-3, batch_size=16, log_every=1)
-    assert run.history[-1]["label_likelihood"] < 0.5 * run.history[0]["label_likelihood"]
+    assert run.records[-1]["label_likelihood"] < 0.5 * run.records[0]["label_likelihood"]
     labels = method.labels_for(squares)
     rows = labels.subset.rows
     predicted = method.predictor.predict(to_tensor(squares.images(rows))).mode().detach().numpy()
@@ -82,12 +85,12 @@ def test_what_few_labels_teach_is_learned(squares):
 def test_labels_of_ones_own_are_part_of_the_runs_identity(squares, tmp_path):
     own = np.linspace(0, 1, 64)
     train(create(squares, "ivae", labels=own), squares, 1, batch_size=4, out=tmp_path / "run")
-    assert uw.load(tmp_path / "run").label_modes == ("given", "unknown")
+    assert uw.load(tmp_path / "run").method.label_modes == ("given", "unknown")
     with pytest.raises(ArgumentError, match=r"labels.array is"):
         train(create(squares, "ivae", labels=own[::-1]), squares, 2, batch_size=4, out=tmp_path / "run")
     train(create(squares, "ivae", labels=own), squares, 2, batch_size=4, out=tmp_path / "run")
-    with pytest.raises(ArgumentError, match=r"load_run\(path, labels=array\)"):
-        train(uw.load(tmp_path / "run"), squares, 3, batch_size=4)
+    with pytest.raises(ArgumentError, match=r"uw.load\(path, labels=array\)"):
+        train(uw.load(tmp_path / "run").method, squares, 3, batch_size=4)
 
 
 def test_the_error_for_a_lacking_array_names_what_was_asked(squares, tmp_path):
@@ -99,11 +102,11 @@ def test_the_error_for_a_lacking_array_names_what_was_asked(squares, tmp_path):
         out=tmp_path / "run",
     )
     with pytest.raises(
-        ArgumentError, match=r"labels = 'given': .*: take predicted, unknown; in Python load_run"
+        ArgumentError, match=r"labels = 'given': .*: take predicted, unknown; in Python uw.load"
     ):
-        uw.evaluate(load_run(tmp_path / "run"), squares, ["mcc"], labels="given")
+        uw.evaluate(uw.load(tmp_path / "run"), squares, ["mcc"], labels="given")
     own = np.linspace(0, 1, 64)
-    loaded = load_run(tmp_path / "run", labels=own)
+    loaded = uw.load(tmp_path / "run", labels=own)
     own[:] = 0
     assert loaded.method.labels_for(squares).spec == run.spec.method.labels
 
@@ -111,13 +114,13 @@ def test_the_error_for_a_lacking_array_names_what_was_asked(squares, tmp_path):
 def test_a_loaded_run_takes_its_array_again(squares, tmp_path):
     own = np.linspace(0, 1, 64)
     run = train(create(squares, "ivae", labels=own), squares, 1, batch_size=4, out=tmp_path / "run")
-    loaded = uw.load(tmp_path / "run", labels=own)
+    loaded = uw.load(tmp_path / "run", labels=own).method
     options = {"metrics": ["mcc"], "labels": "given", "num_train": 50, "num_test": 20}
-    score = uw.evaluate(load_run(tmp_path / "run", labels=own), squares, **options)["mcc"]
+    score = uw.evaluate(uw.load(tmp_path / "run", labels=own), squares, **options)["mcc"]
     assert score.value == uw.evaluate(run.method, squares, **options)["mcc"].value
     np.testing.assert_array_equal(loaded.labels_for(squares).known([5, 6])[:, 0], own[[5, 6]].astype("f4"))
     with pytest.raises(ArgumentError, match="others than the method was made for"):
-        uw.load(tmp_path / "run", labels=own[::-1]).labels_for(squares)
+        uw.load(tmp_path / "run", labels=own[::-1]).method.labels_for(squares)
     train(create(squares, "ivae"), squares, 1, batch_size=4, out=tmp_path / "other")
     with pytest.raises(ArgumentError, match="did not learn from an array"):
         uw.load(tmp_path / "other", labels=own)
@@ -165,7 +168,7 @@ def test_data_with_other_labels_is_refused(squares):
 def test_endless_simulators_have_labels_too():
     data = uw.data.from_function(["a"], [(0.0, 1.0)], lambda factors: np.repeat(factors, 5, axis=1))
     run = train(uw.methods.create("idvae", data, latent_size=2), data, 2, batch_size=4)
-    assert np.isfinite(run.history[-1]["loss"])
+    assert np.isfinite(run.records[-1]["loss"])
 
 
 # The names of runs that were trained before there were labels: they must be found again.

@@ -1,5 +1,6 @@
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ import torch
 import unweave as uw
 from unweave.errors import ArgumentError, DataError, UnweaveError
 from unweave.methods import Terms, register_term
-from unweave.training import Callback, RunSpec, TrainingError, load_run, plan, train
+from unweave.training import Callback, RunSpec, TrainingError, plan
+
+train = partial(uw.train, pictures=False)
 
 
 def weights(method):
@@ -31,9 +34,9 @@ def make(squares):
 
 def test_training_learns(make, squares):
     run = train(make(), squares, steps=120, learning_rate=1e-3, log_every=1)
-    losses = [record["loss"] for record in run.history]
+    losses = [record["loss"] for record in run.records]
     assert losses[-1] < 0.5 * losses[0]
-    assert [record["step"] for record in run.history] == list(range(1, 121))
+    assert [record["step"] for record in run.records] == list(range(1, 121))
     assert run.finished
     assert not run.method.training
 
@@ -108,13 +111,13 @@ def test_a_run_directory_has_everything_to_repeat_it(make, squares, tmp_path):
         "state.safetensors",
         "history.jsonl",
     }
-    loaded = uw.load(tmp_path / "run")
+    loaded = uw.load(tmp_path / "run").method
     assert_same_weights(weights(loaded), weights(run.method))
     assert loaded.spec == run.method.spec
     records = [json.loads(line) for line in (tmp_path / "run" / "history.jsonl").read_text().splitlines()]
     assert [record["step"] for record in records] == [2, 4, 6]
     assert {"loss", "reconstruction", "kl", "images_per_second"} <= records[0].keys()
-    assert load_run(tmp_path / "run").history == records
+    assert uw.load(tmp_path / "run").records == records
 
 
 def test_a_finished_run_is_not_trained_again(make, squares, tmp_path):
@@ -131,7 +134,7 @@ def test_more_steps_continue_a_finished_run(make, squares, tmp_path):
     longer = train(make(), squares, steps=7, out=tmp_path / "run", log_every=1)
     whole = train(make(), squares, steps=7)
     assert_same_weights(weights(longer.method), weights(whole.method))
-    assert [record["step"] for record in longer.history] == list(range(1, 8))
+    assert [record["step"] for record in longer.records] == list(range(1, 8))
     with pytest.raises(ArgumentError, match="is for 7 steps already"):
         train(make(), squares, steps=5, out=tmp_path / "run")
 
@@ -183,7 +186,7 @@ def test_a_bad_loss_stops_the_run_and_overwrites_nothing(make, squares, tmp_path
     assert "failure.json" in str(caught.value)
     healthy = train(make(), squares, steps=5, batch_size=4)
     assert_same_weights(weights(method), weights(healthy.method))
-    kept = load_run(tmp_path / "run", terms=(BreaksAt(),))
+    kept = uw.load(tmp_path / "run", terms=(BreaksAt(),))
     assert kept.step == 4
     assert all(torch.isfinite(value).all() for value in weights(kept.method).values())
 
@@ -238,7 +241,7 @@ def test_callbacks_hear_what_happens(make, squares, tmp_path):
         log_every=2,
         checkpoint_every=2,
     )
-    losses = [round(record["loss"]) for record in run.history]
+    losses = [round(record["loss"]) for record in run.records]
     assert heard == ["start", (2, losses[0]), "checkpoint 2", (4, losses[1]), "checkpoint 4", "end 4"]
 
 
@@ -254,7 +257,7 @@ def test_the_users_own_encoder_can_be_trained_and_loaded(squares, tmp_path):
     torch.manual_seed(0)
     method = uw.methods.create("vae", squares, latent_size=2, encoder=Encoder())
     run = train(method, squares, steps=2, out=tmp_path / "run")
-    loaded = uw.load(tmp_path / "run", encoder=Encoder())
+    loaded = uw.load(tmp_path / "run", encoder=Encoder()).method
     assert_same_weights(weights(loaded), weights(run.method))
     with pytest.raises(ArgumentError, match="needs your own encoder"):
         uw.load(tmp_path / "run")
@@ -264,7 +267,7 @@ def test_endless_simulators_train_too():
     data = uw.data.from_function(["a"], [(0.0, 1.0)], lambda factors: np.repeat(factors, 5, axis=1))
     method = uw.methods.create("beta_tcvae", data, latent_size=2)
     run = train(method, data, steps=3, batch_size=8)
-    assert math.isfinite(run.history[-1]["loss"])
+    assert math.isfinite(run.records[-1]["loss"])
 
 
 @pytest.mark.parametrize(
@@ -318,5 +321,5 @@ def test_what_is_not_a_run_is_refused(tmp_path):
 
 def test_mixed_precision_comes_from_the_engine(make, squares):
     run = train(make(), squares, steps=3, precision="bf16-mixed")
-    assert math.isfinite(run.history[-1]["loss"])
+    assert math.isfinite(run.records[-1]["loss"])
     assert all(value.dtype == torch.float32 for value in run.method.parameters())

@@ -113,10 +113,10 @@ def evaluate(
     """Score a trained run on its data set. Each image is encoded at most once, and the codes are kept."""
     load_extensions(imports)
     from unweave import evaluation as room
-    from unweave.training import load_run
+    from unweave.training import load
 
     wanted: Any = names.strip() if names.strip() in ("paper", "all") else _names(names)
-    loaded = load_run(run)
+    loaded = load(run)
     images = load_data(data or loaded.spec.data["name"], size, None)
     options: Any = {"protocol": protocol, "seed": seed, "num_train": num_train, "num_test": num_test}
     options |= {"labels": labels, "bootstrap": bootstrap, "params": _params(settings or [])}

@@ -167,9 +167,10 @@ def train(
         precision=precision,
         devices=devices,
         compile=compile,
+        keep_memory=True,
     )
-    if run.history:
-        last = {name: f"{value:,.4g}" for name, value in run.history[-1].items()}
+    if run.records:
+        last = {name: f"{value:,.4g}" for name, value in run.records[-1].items()}
         print(", ".join(f"{name} {value}" for name, value in last.items()))
     print(folder)
 

@@ -168,7 +168,7 @@ def _given_labels(method: VAE, data: Dataset) -> Labels | None:
         others = ", ".join(mode for mode in method.label_modes if mode != "given")
         told = "the run learned from your own array of labels, which its directory does not hold"
         raise ArgumentError(
-            "labels", "given", f"{told}: take {others}; in Python load_run(path, labels=array) takes it again"
+            "labels", "given", f"{told}: take {others}; in Python uw.load(path, labels=array) takes it again"
         )
     return method.labels_for(data)
 

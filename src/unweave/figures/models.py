@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from unweave.data import Dataset, load
+from unweave import data, training
+from unweave.data import Dataset
 from unweave.methods import VAE
 from unweave.study.work import load_data
-from unweave.training import load_run
 
 
 def load_model(folder: Path, name: str) -> tuple[VAE, Dataset]:
@@ -16,9 +16,9 @@ def load_model(folder: Path, name: str) -> tuple[VAE, Dataset]:
 
     A run that no study made has no job: its data set has to have a known name.
     """
-    run = load_run(folder)
+    run = training.load(folder)
     told = folder / "job.json"
     if not told.exists():
-        return run.method, load(run.spec.data["name"])
+        return run.method, data.load(run.spec.data["name"])
     job = json.loads(told.read_text())
     return run.method, load_data(name, job.get("training", {}).get("image_size"))

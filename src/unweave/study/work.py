@@ -85,7 +85,9 @@ def _finish(folder: StudyFolder, job: Job, device: str, tell: Tell) -> None:
         device=device,
         out=place,
         callbacks=[_Told(job, job.training["steps"], tell)],
+        pictures=False,
         log_every=max(1, min(100, job.training["steps"] // 20)),
+        keep_memory=True,
         **{name: job.training[name] for name in _OF_TRAIN},
     )
     seconds = time.monotonic() - start

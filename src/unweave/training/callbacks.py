@@ -1,32 +1,47 @@
-"""What may listen to a run: loggers, pictures, a user's own code."""
+"""What is called while a run trains: loggers, pictures at the end, a user's code."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
 from unweave.errors import UnweaveError
 
+if TYPE_CHECKING:
+    from unweave.training.run import Run
+
 
 class Callback:
-    """Called by ``train``. Override what is of interest; each does nothing by default."""
+    """Called by :func:`~unweave.training.train`. Override what is of interest; by default nothing happens.
 
-    def on_start(self, run: Any) -> None:
-        """Before the first step; ``run`` is the :class:`~unweave.training.Run`."""
+    Examples
+    --------
+    >>> class PrintLoss(uw.training.Callback):
+    ...     def on_log(self, step, values):
+    ...         print(step, sorted(values))
+    >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8))
+    >>> method = uw.methods.create("vae", data, latent_size=2, architecture="mlp")
+    >>> run = uw.train(method, data, steps=1, callbacks=[PrintLoss()])
+    1 ['images_per_second', 'kl', 'loss', 'reconstruction']
+    """
+
+    def on_start(self, run: Run) -> None:
+        """Before the first step."""
 
     def on_log(self, step: int, values: Mapping[str, float]) -> None:
         """Every ``log_every`` steps: the loss, every term by its name, and images_per_second."""
 
-    def on_checkpoint(self, run: Any, step: int) -> None:
+    def on_checkpoint(self, run: Run, step: int) -> None:
         """After a checkpoint was written."""
 
-    def on_end(self, run: Any) -> None:
+    def on_end(self, run: Run) -> None:
         """After the last step, with the weights written."""
 
 
 class TensorBoard(Callback):
-    """Logs to TensorBoard event files (needs the package tensorboard)."""
+    """Logs to TensorBoard event files in ``folder`` (needs the package tensorboard)."""
 
     def __init__(self, folder: Path | str) -> None:
         try:
@@ -40,7 +55,7 @@ class TensorBoard(Callback):
         for name, value in values.items():
             self.writer.add_scalar(name, value, step)
 
-    def on_end(self, run: Any) -> None:
+    def on_end(self, run: Run) -> None:
         """Flush and close the event file."""
         self.writer.close()
 
@@ -55,7 +70,7 @@ class WeightsAndBiases(Callback):
             raise _missing("Weights & Biases", "wandb") from error
         self.run = wandb.init(**arguments)
 
-    def on_start(self, run: Any) -> None:
+    def on_start(self, run: Run) -> None:
         """Record the run's spec as the configuration."""
         self.run.config.update(run.spec.as_dict())
 
@@ -63,7 +78,7 @@ class WeightsAndBiases(Callback):
         """All values at once."""
         self.run.log(dict(values), step=step)
 
-    def on_end(self, run: Any) -> None:
+    def on_end(self, run: Run) -> None:
         """Finish the Weights & Biases run."""
         self.run.finish()
 
@@ -78,13 +93,22 @@ class MLflow(Callback):
             raise _missing("MLflow", "mlflow") from error
         self.mlflow = mlflow
 
-    def on_start(self, run: Any) -> None:
+    def on_start(self, run: Run) -> None:
         """Record the run's spec."""
         self.mlflow.log_dict(run.spec.as_dict(), "spec.yaml")
 
     def on_log(self, step: int, values: Mapping[str, float]) -> None:
         """All values at once."""
         self.mlflow.log_metrics(dict(values), step=step)
+
+
+def create_pictures() -> Callback:
+    """The callback that draws pictures into the run directory at the end.
+
+    It lives in a room above this one, which is named here and imported only when pictures are wanted.
+    """
+    pictures: Callback = resolve_name("unweave.figures.pictures:Pictures")()
+    return pictures
 
 
 def _missing(what: str, package: str) -> UnweaveError:

@@ -1,4 +1,4 @@
-"""Devices, precision and several GPUs: by Lightning Fabric, not by code of our own."""
+"""Devices, precision and several GPUs, by Lightning Fabric."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from unweave.errors import ArgumentError
-from unweave.methods.checks import check_count
+from unweave.parameters import Count, check_value
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 
-def create_fabric(device: str, devices: int, precision: str, strategy: str) -> Fabric:
+def create_fabric(device: str, devices: Count, precision: str, strategy: str) -> Fabric:
     """The engine for a device: "auto", "cpu", "cuda", "cuda:1" or "mps"; checked before any work."""
-    check_count("devices", devices)
+    devices = check_value("devices", devices, Count)
     kind, _, index = device.partition(":")
     available = {
         "cpu": True,
@@ -25,8 +25,8 @@ def create_fabric(device: str, devices: int, precision: str, strategy: str) -> F
     if kind == "auto":
         kind = next(name for name in ("cuda", "mps", "cpu") if available[name])
     if not available.get(kind, False) or (index and not index.isdigit()):
-        here = ", ".join(name for name, there in available.items() if there)
-        raise ArgumentError("device", device, f"needs 'auto' or a device of this machine: {here}")
+        present = ", ".join(name for name, is_present in available.items() if is_present)
+        raise ArgumentError("device", device, f"needs 'auto' or a device of this machine: {present}")
     from lightning_fabric import Fabric
 
     chosen: Any = [int(index)] if index else devices

@@ -1,4 +1,4 @@
-"""The course of a run: one JSON object per logged step, in a file that survives any crash."""
+"""The records of a run: one JSON object per logged step, in a file that survives any crash."""
 
 from __future__ import annotations
 
@@ -9,27 +9,6 @@ from pathlib import Path
 from unweave.files import write_text
 
 Record = dict[str, float]
-
-
-class History:
-    """Logged values by step. With a path, each record is appended to a JSONL file at once.
-
-    On resuming after ``step`` steps, records of later steps (of the part that is trained again) are dropped.
-    """
-
-    def __init__(self, path: Path | None = None, step: int = 0) -> None:
-        self.path = path
-        self.records = [record for record in read_history(path) if record["step"] <= step] if path else []
-        if path is not None:
-            write_text(path, "".join(_line(record) for record in self.records))
-
-    def add(self, step: int, values: Mapping[str, float]) -> None:
-        """Append the values of one step."""
-        record: Record = {"step": step, **values}
-        self.records.append(record)
-        if self.path is not None:
-            with self.path.open("a") as file:
-                file.write(_line(record))
 
 
 def read_history(path: Path) -> list[Record]:
@@ -43,6 +22,19 @@ def read_history(path: Path) -> list[Record]:
         except ValueError:
             break
     return records
+
+
+def restart_history(path: Path, step: int) -> list[Record]:
+    """The records up to ``step``, where a run goes on; those of later steps, which are trained again, are dropped."""
+    records = [record for record in read_history(path) if record["step"] <= step]
+    write_text(path, "".join(map(_line, records)))
+    return records
+
+
+def append_record(path: Path, record: Mapping[str, float]) -> None:
+    """Append a record to a history file."""
+    with path.open("a") as file:
+        file.write(_line(record))
 
 
 def _line(record: Mapping[str, float]) -> str:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy.typing as npt
 from torch import nn
 
+from unweave.data import Dataset
 from unweave.errors import DataError
 from unweave.methods import VAE, Term, build
 from unweave.training.checkpoint import load_weights, read_metadata
-from unweave.training.history import History, Record, read_history
+from unweave.training.history import Record, read_history
 from unweave.training.spec import RunSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SPEC, WEIGHTS, STATE, HISTORY, FAILURE = (
     "spec.yaml",
@@ -25,16 +31,30 @@ SPEC, WEIGHTS, STATE, HISTORY, FAILURE = (
 
 @dataclass
 class Run:
-    """A training run: what was asked for, the method as trained so far, and its history.
+    """A training run: what was asked for, the method as trained so far, and its records.
 
-    ``path`` is its directory, or None for a run that was kept in memory.
+    Parameters
+    ----------
+    spec
+        all that is needed to repeat the run.
+    method
+        with the weights after ``step`` steps.
+    path
+        its directory; None for a run that is kept in memory.
+    step
+        how many steps were made.
+    records
+        the logged values, one mapping per logged step; :attr:`history` has them as a frame.
+    data
+        what it was trained on, in the process that trained it; None for a run that was loaded.
     """
 
     spec: RunSpec
     method: VAE
     path: Path | None = None
     step: int = 0
-    log: History = field(default_factory=History)
+    records: list[Record] = field(default_factory=list)
+    data: Dataset | None = None
 
     @property
     def finished(self) -> bool:
@@ -42,9 +62,11 @@ class Run:
         return self.step >= self.spec.steps
 
     @property
-    def history(self) -> list[Record]:
-        """The logged values, one record per logged step."""
-        return self.log.records
+    def history(self) -> pd.DataFrame:
+        """The logged values as a frame: one row per logged step, one column per value."""
+        import pandas as pd
+
+        return pd.DataFrame(self.records, columns=None if self.records else ["step"]).set_index("step")
 
 
 def load(
@@ -52,26 +74,30 @@ def load(
     *,
     encoder: nn.Module | None = None,
     decoder: nn.Module | None = None,
-    labels: npt.ArrayLike | None = None,
-) -> VAE:
-    """The method of a run directory with its trained weights, on the CPU, ready to encode.
-
-    Of an unfinished run it has the weights of the last checkpoint. A run of the user's own networks or
-    unregistered terms needs them: pass ``encoder`` / ``decoder``, import the module that registers the terms.
-    One that learned from the user's own array of labels needs it (``labels``) to be given labels again.
-    """
-    return load_run(path, encoder=encoder, decoder=decoder, labels=labels).method
-
-
-def load_run(
-    path: Path | str,
-    *,
-    encoder: nn.Module | None = None,
-    decoder: nn.Module | None = None,
-    terms: tuple[Term, ...] = (),
+    terms: Sequence[Term] = (),
     labels: npt.ArrayLike | None = None,
 ) -> Run:
-    """A run directory as a :class:`Run`. One that learned from an array of labels needs it again to be given them."""
+    """A run from its directory, on the CPU, ready to encode.
+
+    An unfinished run has the weights of its last checkpoint.
+
+    Parameters
+    ----------
+    path
+        the run's directory.
+    encoder, decoder, terms
+        the user's networks and unregistered terms, where the run was trained with such.
+    labels
+        the array of labels that the run learned from, where it did: it is not kept in the directory.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8))
+    >>> method = uw.methods.create("vae", data, latent_size=2, architecture="mlp")
+    >>> run = uw.train(method, data, steps=2, out="run", pictures=False)
+    >>> uw.load("run").step
+    2
+    """
     folder = Path(path)
     spec = RunSpec.read(folder / SPEC)
     method = build(spec.method, encoder=encoder, decoder=decoder, terms=terms)
@@ -86,9 +112,7 @@ def load_run(
         method.remember_labels(labels)
     method.fresh = False
     method.eval()
-    history = History()
-    history.records = read_history(folder / HISTORY)
-    return Run(spec, method, folder, step, history)
+    return Run(spec, method, folder, step, read_history(folder / HISTORY))
 
 
 def steps_done(folder: Path) -> int:

@@ -24,7 +24,7 @@ from unweave.progress import Advance, progress
 from unweave.training.callbacks import Callback
 from unweave.training.checkpoint import load_state, save_state, save_weights
 from unweave.training.game import Game, step_generator
-from unweave.training.history import History
+from unweave.training.history import append_record, restart_history
 from unweave.training.interrupts import Interrupts
 from unweave.training.run import FAILURE, HISTORY, SPEC, STATE, WEIGHTS, Run
 
@@ -90,7 +90,7 @@ class Session:
             self.run.step = load_state(self.run.path / STATE, self.run.method, self._optimisers_by_name())
         if self.folder is not None:
             self.run.spec.write(self.folder / SPEC)
-            self.run.log = History(self.folder / HISTORY, self.run.step)
+            self.run.records = restart_history(self.folder / HISTORY, self.run.step)
         self.run.method.fresh = False
 
     def train(self, schedule: Schedule) -> None:
@@ -145,7 +145,10 @@ class Session:
         return values
 
     def _log(self, values: dict[str, float]) -> None:
-        self.run.log.add(self.run.step, values)
+        record = {"step": self.run.step, **values}
+        self.run.records.append(record)
+        if self.folder is not None:
+            append_record(self.folder / HISTORY, record)
         for callback in self.callbacks:
             callback.on_log(self.run.step, values)
 
@@ -181,7 +184,7 @@ class _Display:
     def step(self, now: float, run: Run, last: bool) -> None:
         self.images += self.batch_size
         if self.advance is not None and (last or now - self.shown > _SHOW_SECONDS):
-            loss = run.history[-1].get("loss", math.nan) if run.history else None
+            loss = run.records[-1].get("loss", math.nan) if run.records else None
             self.advance(self.images, "" if loss is None else f"loss {loss:,.1f}")
             self.images, self.shown = 0, now
 

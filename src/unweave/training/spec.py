@@ -13,13 +13,14 @@ from typing import Any
 
 import yaml
 
+from unweave import __version__
 from unweave.data import Dataset
 from unweave.errors import ArgumentError, DataError
 from unweave.files import write_text
 from unweave.methods import MethodSpec
 
 FORMAT = 1
-_PACKAGES = ("unweave", "torch", "numpy", "lightning-fabric")
+_PACKAGES = ("torch", "numpy", "lightning-fabric")
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def describe_data(data: Dataset) -> dict[str, Any]:
 def installed_versions() -> dict[str, str]:
     """The versions of what decides the numbers."""
     versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
-    return {"python": platform.python_version(), **versions}
+    return {"python": platform.python_version(), "unweave": __version__, **versions}
 
 
 def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -194,7 +194,7 @@ def test_a_spec_of_an_array_needs_the_same_array(data):
     labels = labels_of(data, array=classes)
     again = labels_from_spec(labels.spec, data, labels.array)
     np.testing.assert_array_equal(again.of(np.arange(12)), labels.of(np.arange(12)))
-    with pytest.raises(ArgumentError, match="load_run"):
+    with pytest.raises(ArgumentError, match=r"uw\.load"):
         labels_from_spec(labels.spec, data)
     with pytest.raises(ArgumentError, match="others than the method was made for"):
         labels_from_spec(labels.spec, data, classes[::-1])

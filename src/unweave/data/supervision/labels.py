@@ -206,7 +206,7 @@ def labels_from_spec(spec: Mapping[str, Any], data: Dataset, array: npt.ArrayLik
         raise ArgumentError(
             "labels",
             None,
-            "the method learns from an array, which it needs again: load_run(path, labels=array)",
+            "the method learns from an array, which it needs again: uw.load(path, labels=array)",
         )
     options = {key: spec[key] for key in ("encoding", "bins", "noise", "labelled", "seed") if key in spec}
     names = [column["name"] for column in spec["columns"]]

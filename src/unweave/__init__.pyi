@@ -1,0 +1,18 @@
+from . import analyses as analyses
+from . import data as data
+from . import evaluation as evaluation
+from . import figures as figures
+from . import methods as methods
+from . import metrics as metrics
+from . import networks as networks
+from . import objectives as objectives
+from . import study as study
+from . import training as training
+from .data import register_data as register_data
+from .errors import UnweaveError as UnweaveError
+from .evaluation import evaluate as evaluate
+from .methods import register_term as register_term
+from .training import load as load
+from .training import train as train
+
+__version__: str
