@@ -22,7 +22,7 @@ demo: $(INSTALLED)
 	$(BIN)/unweave demo -o demo
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not slow"
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not slow" --cov --cov-report=term:skip-covered
 
 # Claims of the papers at small scale, and full-size reference cases: about an hour.
 test-slow: $(INSTALLED)
@@ -50,4 +50,4 @@ lock:
 	$(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//' > requirements.lock
 
 clean:
-	rm -rf $(VENV) .cache demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .cache .coverage* demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

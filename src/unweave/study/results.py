@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pandas as pd
 
 from unweave.errors import ArgumentError, DataError, UnweaveError, unknown_name
+from unweave.optional import require
 
 # The columns of results.parquet, in order. ``strength`` is the method's first hyperparameter (NaN if it has none);
 # ``settings`` is everything else that a run was given, as JSON. ``representation`` is "mean" or "sampled"; ``labels``
@@ -96,12 +97,11 @@ def load(path: Path | str) -> pd.DataFrame:
 
 def query(table: pd.DataFrame, sql: str) -> pd.DataFrame:
     """The answer to a DuckDB query, in which the table is called ``results``."""
-    import duckdb
-
+    duckdb = require("duckdb", "sql", "a query in SQL")
     connection = duckdb.connect(config={"enable_external_access": False})
     try:
         connection.register("results", table)
-        return connection.execute(sql).df()
+        return cast(pd.DataFrame, connection.execute(sql).df())
     except duckdb.Error as error:
         raise ArgumentError("sql", sql, str(error)) from error
     finally:

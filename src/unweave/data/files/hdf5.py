@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unweave.errors import DataError
+from unweave.optional import require
 from unweave.progress import progress
 
 _CHUNK = 1 << 26
@@ -42,8 +43,7 @@ def stream_hdf5(path: Path, key: str, dtype: npt.DTypeLike, out: npt.NDArray[Any
 
 @contextmanager
 def _open_array(path: Path, key: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Iterator[Any]:
-    import h5py
-
+    h5py = require("h5py", "hdf5", "an HDF5 file")
     try:
         with h5py.File(path, "r") as file:
             array = file.get(key)
