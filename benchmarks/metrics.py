@@ -32,7 +32,6 @@ from threadpoolctl import threadpool_limits
 import unweave as uw
 from unweave.data import FactorSpace
 from unweave.data.batches import to_tensor
-from unweave.evaluation.evaluate import PAPER, PROTOCOLS
 from unweave.evaluation.table import CPU_BATCH, RepresentationTable
 from unweave.metrics import Sample
 from unweave.metrics.information.discretise import discretise
@@ -42,6 +41,8 @@ from unweave.metrics.interventions.factor_vae import count_votes, factor_vae
 from unweave.metrics.interventions.votes import vote_source
 from unweave.metrics.solvers.boosting import ROUNDS, boost_factors
 from unweave.networks import accelerate, create_networks, decelerate, initialise
+
+PAPER = [metric for metric in uw.metrics.METRICS.values() if metric.paper]
 
 Array = np.ndarray[Any, Any]
 Work = dict[str, Callable[[], object]]
@@ -340,12 +341,12 @@ def bars(sizes: Sequence[int]) -> uw.data.Dataset:
 def compare_encodings(name: str, space: FactorSpace) -> None:
     """How many images the paper's metrics encode, at full size: every draw, or each image at most once."""
     codes = CountingTable(space)
-    beta_vae(codes)
-    factor_vae(codes)
+    beta_vae.compute(codes)
+    factor_vae.compute(codes)
     points = {"train": 10_000, "test": 5_000}
     rng = np.random.default_rng(0)
-    for kind in [uw.metrics.find(metric).kind for metric in PAPER]:
-        drawn = {"sample": ["train"], "split": ["train", "test"]}.get(kind, [])
+    for metric in PAPER:
+        drawn = {"sample": ["train"], "split": ["train", "test"]}.get(metric.takes, [])
         codes.asked += sum(points[part] for part in drawn)
     codes.seen[rng.integers(0, len(space), sum(points.values()))] = True  # the same points serve all of these
     once = int(codes.seen.sum())
@@ -421,7 +422,7 @@ def compare_evaluations(name: str, data: uw.data.Dataset, folder: Path) -> None:
     run = uw.train(method, data, steps=STEPS, out=folder / name, pictures=False)
     encoder = decelerate(copy.deepcopy(run.method.encoder)).eval()
     start = time.process_time()
-    scores = uw.evaluate(run, data, list(PAPER))
+    scores = uw.evaluate(run, data, [metric.name for metric in PAPER])
     ours = time.process_time() - start
     assert scores["factor_vae"].details["num_active"] > 1  # else there would be no votes
     codes = RepresentationTable(run, data)  # finds what was encoded just now
@@ -429,11 +430,10 @@ def compare_evaluations(name: str, data: uw.data.Dataset, folder: Path) -> None:
     every, rng = EveryDraw(plain, codes), np.random.default_rng(0)
     start = time.process_time()
     for metric in PAPER:
-        found = uw.metrics.find(metric)
         parts: list[Any] = [every]
-        if found.kind != "interventions":
-            parts = [every.sample(n, rng) for n in (10_000, 5_000)[: 1 + (found.kind == "split")]]
-        found.function(*parts, **PROTOCOLS["paper"].get(metric, {}))
+        if metric.takes != "interventions":
+            parts = [every.sample(n, rng) for n in (10_000, 5_000)[: 1 + (metric.takes == "split")]]
+        metric.compute(*parts, **metric.settings("paper"))
     learning = time.process_time() - start - every.fetching
     plain.stop()
     spent = every.fetching + every.encoding

@@ -8,7 +8,7 @@ import unweave as uw
 DOCS = Path(__file__).parents[2] / "docs"
 OVERVIEW = DOCS / "metrics.md"
 PAGES = sorted((DOCS / "metrics").glob("*.md"))
-# What the table says a metric needs, by the kind that the registry gives it.
+# What the table says a metric needs, by what its function takes.
 NEEDS = {
     "interventions": {"interventions"},
     "sample": {"", "no factors", "posterior (optional)"},
@@ -33,4 +33,4 @@ def test_the_overview_tells_what_each_metric_needs():
     )
     table = dict(rows)
     for name, metric in uw.metrics.METRICS.items():
-        assert table[name] in NEEDS[metric.kind], name
+        assert table[name] in NEEDS[metric.takes], name

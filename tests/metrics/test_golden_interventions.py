@@ -101,12 +101,12 @@ def sizes(params, *extra):
 
 def run_beta_vae(case_id, params, seed):
     solver = "liblinear_ovr" if "liblinear" in params.get("classifier", "") else "lbfgs"
-    return beta_vae(representation(case_id), seed=seed, solver=solver, **sizes(params))
+    return beta_vae.compute(representation(case_id), seed=seed, solver=solver, **sizes(params))
 
 
 def run_factor_vae(case_id, params, seed):
     options = pruning(params["prune_threshold_std"]) | sizes(params, "num_variance_estimate")
-    return factor_vae(representation(case_id), seed=seed, **options)
+    return factor_vae.compute(representation(case_id), seed=seed, **options)
 
 
 # What runs it, and the seeds that are not slow.

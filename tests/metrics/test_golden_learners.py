@@ -11,7 +11,7 @@ from unweave.metrics.predictors import dci_scores
 from unweave.metrics.predictors.dci import dci
 from unweave.metrics.predictors.explicitness import explicitness
 from unweave.metrics.predictors.sap import sap, sap_gaps
-from unweave.metrics.score import check_sample
+from unweave.metrics.sample import check_sample
 
 FOLDER = os.environ.get("UNWEAVE_GOLDEN")
 pytestmark = pytest.mark.skipif(not FOLDER, reason="UNWEAVE_GOLDEN is not set")
@@ -65,7 +65,7 @@ def agree(metric, found, expected, tolerance):
 @pytest.mark.parametrize("name", having("sap_classification"))
 def test_sap_classification(arrays, name):
     golden = CASES[name][1]["metrics"]["sap_classification"]
-    score = sap(*load(arrays, name))
+    score = sap.compute(*load(arrays, name))
     agree("sap svm", score.value, golden["value"], golden["tolerance"])
     agree("sap svm matrix", score.details["matrix"], golden["matrix"], golden["tolerance"])
 
@@ -73,7 +73,7 @@ def test_sap_classification(arrays, name):
 @pytest.mark.parametrize("name", having("sap_classification"))
 def test_sap_classification_at_the_optimum(arrays, name):
     golden = CASES[name][1]["metrics"]["sap_classification"]
-    score = sap(*load(arrays, name), solver="exact")
+    score = sap.compute(*load(arrays, name), solver="exact")
     agree("sap exact", score.value, golden["value"], golden["tolerance"])
     # Where codes are far from unit scale liblinear stops early: single accuracies then differ more.
     loose = {"abs": 0.02} if golden.get("version_sensitive") else golden["tolerance"]
@@ -87,7 +87,7 @@ def test_sap_classification_dual(arrays, name):
         pytest.skip("takes long: see the slow tests")
     agree(
         "sap dual",
-        sap(*load(arrays, name), solver="liblinear_dual").value,
+        sap.compute(*load(arrays, name), solver="liblinear_dual").value,
         golden["value"],
         golden["tolerance"],
     )
@@ -96,7 +96,7 @@ def test_sap_classification_dual(arrays, name):
 @pytest.mark.parametrize("name", having("sap_continuous"))
 def test_sap_continuous(arrays, name):
     golden = CASES[name][1]["metrics"]["sap_continuous"]
-    score = sap(*load(arrays, name), variant="regression")
+    score = sap.compute(*load(arrays, name), variant="regression")
     agree("sap regression", score.value, golden["value"], golden["tolerance"])
     agree("sap regression matrix", score.details["matrix"], golden["matrix"], golden["tolerance"])
 
@@ -112,7 +112,7 @@ def test_sap_continuous(arrays, name):
 def test_explicitness(arrays, metric, solver):
     for name in having(metric):
         golden = CASES[name][1]["metrics"][metric]
-        score = explicitness(*load(arrays, name), solver=solver)
+        score = explicitness.compute(*load(arrays, name), solver=solver)
         values = golden["values"]
         agree(metric, score.value, golden["value"], golden["tolerance"])
         agree(metric, score.details["train"], values["explicitness_train"], golden["tolerance"])
@@ -123,7 +123,7 @@ def test_explicitness(arrays, metric, solver):
 
 def compare_dci(arrays, name, metric, rows, learner, matrix=None):
     golden = CASES[name][1]["metrics"][metric]
-    score = dci(*load(arrays, name, rows), learner=learner)
+    score = dci.compute(*load(arrays, name, rows), learner=learner)
     for part, value in golden["values"].items():
         agree(f"{metric} by {learner}", score.details[part], value, golden["tolerance"])
     if matrix is not None:
@@ -158,7 +158,7 @@ def test_sap_classification_dual_of_every_case(arrays, name):
     golden = CASES[name][1]["metrics"]["sap_classification_dual"]
     agree(
         "sap dual",
-        sap(*load(arrays, name), solver="liblinear_dual").value,
+        sap.compute(*load(arrays, name), solver="liblinear_dual").value,
         golden["value"],
         golden["tolerance"],
     )

@@ -10,13 +10,13 @@ RNG = np.random.default_rng(0)
 FACTORS = RNG.integers(0, 4, (600, 3))
 CODES = np.concatenate([FACTORS + RNG.normal(0, 0.1, FACTORS.shape), RNG.normal(size=(600, 1))], axis=1)
 QUICK = {"beta_vae": {"num_train": 200, "num_eval": 100}, "factor_vae": {"num_train": 200, "num_eval": 100}}
-ON_ARRAYS = [name for name, metric in metrics.METRICS.items() if metric.kind not in ("posterior", "models")]
+ON_ARRAYS = [name for name, metric in metrics.METRICS.items() if metric.takes not in ("posterior", "models")]
 LEARNED = ("downstream", "attribute_classification", "dci", "dci_es", "infomec", "z_diff", "z_min_variance")
 
 
 @pytest.mark.parametrize("name", metrics.names())
 def test_every_metric_is_there_with_pinned_parameters(name):
-    metric = metrics.find(name)
+    metric = metrics.METRICS[name]
     assert inspect.getdoc(metric.function)
     assert all(default is not inspect.Parameter.empty for default in metric.parameters.values())
 

@@ -74,7 +74,7 @@ def test_udr_is_of_the_runs_that_differ_in_their_seed_only(finished):
         assert len(jobs) == 2
         kept = [read_codes(finished.run(job.identity) / "scores" / unit.file) for job in jobs]
         assert kept[0][0].shape == (20, 3)
-        score = udr([codes for codes, _ in kept], kl_list=[kl for _, kl in kept], method="spearman")
+        score = udr.compute([codes for codes, _ in kept], kl_list=[kl for _, kl in kept], method="spearman")
         assert [found[job.identity] for job in jobs] == score.details["per_model"].tolist()
 
 

@@ -67,7 +67,7 @@ def score(
 
     asked = [] if names.strip() in ("paper", "all") else _names(names)
     for name in asked:
-        room.find(name)
+        room.METRICS[name]
     arrays = _read(codes)
     factors, log_variance = arrays.get("factors"), arrays.get("log_variance")
     asked = asked or for_arrays(names.strip(), factors, log_variance is not None)
@@ -79,7 +79,7 @@ def score(
 
     def compute(name: str) -> Any:
         own = dict(params.get(name, {}))
-        if log_variance is not None and (room.find(name).kind == "posterior" or name == "rmig"):
+        if log_variance is not None and room.METRICS[name].takes_log_variance:
             own.setdefault("log_variance", log_variance)
         return room.score(name, arrays["codes"], factors, judged, seed, bootstrap=bootstrap, **own)
 

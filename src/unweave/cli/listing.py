@@ -26,7 +26,7 @@ def metrics(imports: Imports = None) -> None:
     from unweave.metrics import METRICS
 
     rows: list[tuple[str, str, str]] = [
-        (name, metric.kind, output.settings_text(metric.parameters)) for name, metric in METRICS.items()
+        (name, metric.takes, output.settings_text(metric.parameters)) for name, metric in METRICS.items()
     ]
     rows.append((SAMPLED, "VAE", "jitter=None"))
     rows.append((UNSUPERVISED, "VAE", "num_images=5000"))

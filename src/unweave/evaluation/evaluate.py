@@ -17,34 +17,15 @@ from unweave.evaluation.evaluation import Evaluation
 from unweave.evaluation.table import Representation, RepresentationTable, method_of
 from unweave.evaluation.unsupervised import unsupervised
 from unweave.methods.vae.vae import LabelMode
-from unweave.metrics.parameters import check_bootstrap, check_seed, checked_params
-from unweave.metrics.registry import METRICS, check_params
-from unweave.metrics.score import Score
+from unweave.metrics import METRICS, Metric, Score
+from unweave.metrics.intervals import check_bootstrap
+from unweave.metrics.metric import PROTOCOLS
+from unweave.parameters import Seed, check_arguments, check_value
 
 Protocol = Literal["paper", "dlib"]
 
-PAPER = (
-    "beta_vae",
-    "factor_vae",
-    "mig",
-    "modularity",
-    "explicitness",
-    "dci",
-    "sap",
-    "gaussian_total_correlation",
-)
-# Where the text of the paper and the code of disentanglement_lib differ. All else is common.
-PROTOCOLS: dict[str, dict[str, dict[str, Any]]] = {
-    "paper": {
-        "factor_vae": {"prune": "variance"},
-        "dci": {"learner": "l1_svm"},
-        "gaussian_total_correlation": {"jitter": 1e-5},
-        "gaussian_total_correlation_sampled": {"jitter": 1e-5},
-    },
-    "dlib": {"factor_vae": {"prune": "std"}, "dci": {"learner": "gbt"}},
-}
-# These ask which factor was held, so that there must be two.
-ASK_WHICH = ("beta_vae", "factor_vae", "z_diff", "z_min_variance")
+# What evaluate adds has a parameter and the protocols of the metric that it is.
+_SAMPLED_OF = "gaussian_total_correlation"
 
 
 def evaluate(
@@ -97,10 +78,10 @@ def evaluate(
     """
     seed, num_train, num_test = to_python((seed, num_train, num_test))
     chosen = _chosen(metrics, dataset, representation)
-    seed, bootstrap = check_seed(seed), check_bootstrap(bootstrap)
+    seed, bootstrap = check_value("seed", seed, Seed), check_bootstrap(bootstrap)
     if protocol not in PROTOCOLS:
         raise unknown_name("protocol", protocol, PROTOCOLS)
-    settings = {name: dict(PROTOCOLS[protocol].get(name, {})) for name in chosen}
+    settings = {name: {} if name == UNSUPERVISED else _metric(name).settings(protocol) for name in chosen}
     for name, own in (params or {}).items():
         if name not in chosen:
             raise unknown_name("params", name, chosen)
@@ -131,22 +112,17 @@ def for_arrays(which: str, factors: npt.NDArray[Any] | None, posterior: bool = F
     """
     if which not in ("paper", "all"):
         raise unknown_name("metrics", which, ("paper", "all"))
-    sizes = [] if factors is None else [len(np.unique(column)) for column in np.atleast_2d(factors.T)]
-    discrete = factors is not None and (
-        factors.dtype.kind != "f" or bool((factors == np.floor(factors)).all())
-    )
+    sizes: list[int | None] = []
+    if factors is not None:
+        discrete = factors.dtype.kind != "f" or bool((factors == np.floor(factors)).all())
+        sizes = [len(np.unique(column)) if discrete else None for column in np.atleast_2d(factors.T)]
 
-    def fits(name: str) -> bool:
-        metric = METRICS[name]
-        if metric.kind in ("models", "posterior"):
-            return metric.kind == "posterior" and posterior
-        if name == "attribute_classification":
-            return discrete and max(sizes) <= 2
-        if name in ASK_WHICH:
-            return discrete and sum(size > 1 for size in sizes) > 1
-        return not metric.factors or discrete or (bool(sizes) and metric.continuous)
+    def fits(metric: Metric) -> bool:
+        if metric.takes in ("models", "posterior"):
+            return metric.takes == "posterior" and posterior
+        return metric.suits(sizes)
 
-    return [name for name in (PAPER if which == "paper" else METRICS) if fits(name)]
+    return [name for name, metric in METRICS.items() if fits(metric) and (which == "all" or metric.paper)]
 
 
 def check_settings(name: str, params: Mapping[str, Any]) -> None:
@@ -155,44 +131,38 @@ def check_settings(name: str, params: Mapping[str, Any]) -> None:
         for key in params:
             if key != "num_images":
                 raise unknown_name(f"parameter of {name}", key, ["num_images"])
-        checked_params(unsupervised, params)
+        check_arguments(unsupervised, params)
     else:
-        check_params("gaussian_total_correlation" if name == SAMPLED else name, dict(params))
+        _metric(name).check_params(params)
 
 
 def applies(name: str, data: Dataset, is_vae: bool) -> bool:
     """Whether a metric makes sense for a data set and a kind of representation."""
-    has_factors = bool(data.space) and data.space.discrete and data.finite
-    if name == "attribute_classification":
-        return has_factors and set(data.space.sizes) == {2}
-    if name in (UNSUPERVISED, SAMPLED) or METRICS[name].kind == "posterior":
+    if name in (UNSUPERVISED, SAMPLED) or METRICS[name].takes == "posterior":
         return is_vae
-    if METRICS[name].continuous:
-        return bool(data.space)
-    if name in ASK_WHICH:
-        return has_factors and sum(size != 1 for size in data.space.sizes) > 1
-    return has_factors or not _needs_factors(name)
+    discrete = bool(data.space) and data.space.discrete and data.finite
+    return METRICS[name].suits(data.space.grid_shape if discrete else [None] * data.space.num_factors)
 
 
 def _chosen(metrics: str | Sequence[str], data: Dataset, representation: Representation) -> list[str]:
     is_vae = method_of(representation) is not None
     has_factors = bool(data.space) and data.space.discrete and data.finite
+    known = [name for name, metric in METRICS.items() if metric.takes != "models"]
     for_vaes = [UNSUPERVISED, SAMPLED]
     if isinstance(metrics, str) and metrics in ("paper", "all"):
-        wanted = list(PAPER) if metrics == "paper" else [n for n, m in METRICS.items() if m.kind != "models"]
-        wanted += for_vaes
+        wanted = [name for name in known if metrics == "all" or METRICS[name].paper] + for_vaes
         return [name for name in wanted if applies(name, data, is_vae)]
     named = [metrics] if isinstance(metrics, str) else list(metrics)
-    known = [name for name in METRICS if METRICS[name].kind != "models"] + for_vaes
     for name in named:
-        if name not in known:
-            raise unknown_name("metrics", name, [*known, "paper", "all"])
+        if name not in (*known, *for_vaes):
+            raise unknown_name("metrics", name, [*known, *for_vaes, "paper", "all"])
         if not applies(name, data, is_vae):
-            told = "needs a VAE" if has_factors or not _needs_factors(name) else "needs discrete factors"
-            told = "needs two discrete factors" if name in ASK_WHICH else told
-            raise ArgumentError("metrics", name, f"{told}; this is {data.name} with {representation!r:.60}")
+            factors = "none" if name in for_vaes else METRICS[name].factors
+            needs = "needs a VAE" if has_factors or factors == "none" else "needs discrete factors"
+            needs = "needs two discrete factors" if factors == "two" else needs
+            raise ArgumentError("metrics", name, f"{needs}; this is {data.name} with {representation!r:.60}")
     return list(dict.fromkeys(named))
 
 
-def _needs_factors(name: str) -> bool:
-    return name not in (UNSUPERVISED, SAMPLED) and METRICS[name].factors
+def _metric(name: str) -> Metric:
+    return METRICS[_SAMPLED_OF if name == SAMPLED else name]

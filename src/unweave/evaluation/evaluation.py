@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from unweave.arrays import FloatArray
 from unweave.data import FactorSpace
 from unweave.data.factors import FactorArray, Rng
 from unweave.data.rows import Grid, Rows, Table
 from unweave.evaluation.table import RepresentationTable
 from unweave.evaluation.unsupervised import unsupervised
+from unweave.metrics import METRICS, Sample, Score
 from unweave.metrics.intervals import with_interval
-from unweave.metrics.registry import Metric, call, find, on_posterior, on_samples
-from unweave.metrics.score import Codes, Sample, Score, check_sample
+from unweave.metrics.sample import check_sample
 
 # What evaluate adds to the metrics on arrays, for VAEs.
 SAMPLED, UNSUPERVISED = "gaussian_total_correlation_sampled", "unsupervised"
@@ -54,30 +55,20 @@ class Evaluation:
             return self._unsupervised(params)
         options: Any = {"params": params, "seed": self.seed, "bootstrap": self.bootstrap}
         if name == SAMPLED:
-            return on_samples(find("gaussian_total_correlation"), self._sampled(), None, **options)
-        metric = find(name)
-        if metric.kind == "interventions" and self._has_every_combination():
-            return self._of_interventions(metric, params)
+            return METRICS["gaussian_total_correlation"].on_samples(self._sampled(), None, **options)
+        metric = METRICS[name]
+        if metric.takes == "interventions" and self._has_every_combination():
+            return metric.on_interventions(DatasetInterventions(self.table, self.sampled), **options)
         train, posterior = self._points("train")
-        if metric.kind == "posterior":
+        if metric.takes == "posterior":
             assert self.table.method is not None
             options["params"] = {"correlation": self.table.method.spec.correlation} | params
             mean, log_variance = np.moveaxis(posterior.astype(np.float64), 1, 0)
-            return on_posterior(metric, mean, log_variance, **options)
-        if name == "rmig" and self.table.method is not None and not self.sampled:
+            return metric.on_posterior(mean, log_variance, **options)
+        if metric.takes_log_variance and self.table.method is not None and not self.sampled:
             options["params"] = {"log_variance": posterior[:, 1].astype(np.float64)} | params
-        return on_samples(
-            metric, train, self._points("test")[0] if metric.kind == "split" else None, **options
-        )
-
-    def _of_interventions(self, metric: Metric, params: dict[str, Any]) -> Score:
-        source = DatasetInterventions(self.table, self.sampled)
-
-        def again(rng: np.random.Generator) -> Score:
-            return call(metric, [source], int(rng.integers(2**32)), params)
-
-        found = call(metric, [source], self.seed, params)
-        return with_interval(found, again, self.bootstrap, self.seed) if self.bootstrap else found
+        test = self._points("test")[0] if metric.takes == "split" else None
+        return metric.on_samples(train, test, **options)
 
     def _unsupervised(self, params: dict[str, Any]) -> Score:
         method, data = self.table.method, self.table.data
@@ -89,7 +80,7 @@ class Evaluation:
 
         own = self._source(UNSUPERVISED)
         found = unsupervised(method, data, own, seed=self.seed, labels=self.table.labels, **params)
-        return with_interval(found, again, self.bootstrap, self.seed) if self.bootstrap else found
+        return with_interval(found, again, self.bootstrap, self.seed)
 
     def _points(self, part: str) -> tuple[Sample, np.ndarray[Any, Any]]:
         """Codes and factors of random images, and their posteriors; drawn once, used by all."""
@@ -136,19 +127,19 @@ class DatasetInterventions:
             return 1
         return index.copies or 1
 
-    def codes(self, factors: FactorArray, rng: Rng) -> Codes:
+    def codes(self, factors: FactorArray, rng: Rng) -> FloatArray:
         """The codes (n, D) of images of the factors (n, K)."""
         posterior = self.table.posterior(self.table.data.rows(factors, rng), rng)
         return draw_codes(posterior, self.table, rng) if self.sampled else posterior[:, 0].astype(np.float64)
 
-    def codes_of(self, factors: FactorArray, copy: Rows) -> Codes:
+    def codes_of(self, factors: FactorArray, copy: Rows) -> FloatArray:
         """The codes (n, D) of that one of the images of each of the factors (n, K)."""
         index = self.table.data.index
         assert isinstance(index, Table)
         return self.table.codes(index.copy(factors, copy)).astype(np.float64)
 
 
-def draw_codes(posterior: np.ndarray[Any, Any], table: RepresentationTable, rng: Rng) -> Codes:
+def draw_codes(posterior: np.ndarray[Any, Any], table: RepresentationTable, rng: Rng) -> FloatArray:
     """One draw of z (n, D) from each posterior (n, 2, D), with the correlated noise of its method if it has any."""
     n, _, size = posterior.shape
     correlation = table.method.spec.correlation if table.method is not None else 0.0
@@ -156,5 +147,5 @@ def draw_codes(posterior: np.ndarray[Any, Any], table: RepresentationTable, rng:
     if correlation:
         shared = rng.standard_normal((n, 1))
         noise = np.sqrt(1 - correlation) * noise + np.sqrt(correlation) * shared
-    z: Codes = posterior[:, 0] + np.exp(0.5 * posterior[:, 1].astype(np.float64)) * noise
+    z: FloatArray = posterior[:, 0] + np.exp(0.5 * posterior[:, 1].astype(np.float64)) * noise
     return z

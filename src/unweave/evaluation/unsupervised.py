@@ -11,7 +11,7 @@ from unweave.data.batches import to_tensor
 from unweave.data.factors import Rng
 from unweave.methods import VAE
 from unweave.methods.vae.vae import LabelMode
-from unweave.metrics.score import Score
+from unweave.metrics import Score
 from unweave.objectives import (
     correlation_constant,
     kl_between,
@@ -19,6 +19,7 @@ from unweave.objectives import (
     reparameterise,
     standard_noise,
 )
+from unweave.parameters import Count
 
 _BATCH = 256
 
@@ -28,7 +29,7 @@ def unsupervised(
     data: Dataset,
     rng: Rng,
     *,
-    num_images: int = 5_000,
+    num_images: Count = 5_000,
     seed: int = 0,
     labels: LabelMode | None = None,
 ) -> Score:

@@ -1,7 +1,10 @@
-"""Metrics: pure functions on codes and factors."""
+"""Metrics of representations: functions of codes and factors, from any encoder of any framework.
 
-from unweave.metrics.registry import METRICS, find, names
-from unweave.metrics.score import Sample, Score
-from unweave.metrics.scoring import score
+>>> factors = np.random.default_rng(0).integers(0, 4, (1000, 2))
+>>> uw.metrics.mig(-factors, factors)
+mig = 1
+"""
 
-__all__ = ["METRICS", "Sample", "Score", "find", "names", "score"]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,150 +1,174 @@
-"""All metrics by name, and how each is called."""
+"""The metrics by name."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, overload
 
-import numpy as np
+from unweave.arrays import ArrayLike
+from unweave.errors import ArgumentError
+from unweave.metrics.metric import Metric
+from unweave.metrics.result import Score
+from unweave.registry import Registry
 
-from unweave.errors import unknown_name
-from unweave.metrics.intervals import half, with_interval
-from unweave.metrics.interventions.votes import TableInterventions
-from unweave.metrics.parameters import check_seed, checked_params
-from unweave.metrics.score import Rows, Sample, Score
+# In the order in which they are listed: those of Locatello et al. first.
+_BUILTIN = (
+    "interventions.beta_vae",
+    "interventions.factor_vae",
+    "information.mig",
+    "information.modularity",
+    "predictors.explicitness",
+    "predictors.dci",
+    "predictors.sap",
+    "predictors.dci_es",
+    "interventions.z_diff",
+    "interventions.z_min_variance",
+    "interventions.irs",
+    "information.rmig",
+    "information.mig_sup",
+    "information.dcimig",
+    "information.jemmig",
+    "information.infomec",
+    "predictors.mcc",
+    "predictors.linear_r2",
+    "predictors.downstream",
+    "predictors.attribute_classification",
+    "unlabelled.gaussian_total_correlation",
+    "unlabelled.wasserstein_correlation",
+    "unlabelled.code_mutual_information",
+    "unlabelled.monte_carlo_total_correlation",
+    "unlabelled.windin",
+    "unlabelled.udr",
+)
 
-Kind = Literal["sample", "split", "interventions", "posterior", "models"]
+METRICS: Registry[Metric] = Registry(
+    "metric",
+    "unweave.metrics",
+    {
+        name: f"unweave.metrics.{group}.{name}:{name}"
+        for group, name in (path.split(".") for path in _BUILTIN)
+    },
+)
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A metric and what it works on.
+def score(
+    metric: str | Metric | Callable[..., Score | float],
+    codes: Any,
+    factors: ArrayLike | None = None,
+    test: tuple[ArrayLike, ArrayLike] | None = None,
+    seed: int = 0,
+    *,
+    bootstrap: int = 0,
+    **params: Any,
+) -> Score:
+    """Score a representation given as plain arrays, from any encoder of any framework.
 
-    sample: codes and factors. split: the same, in a train and a test part. interventions: codes of images of chosen
-    factors. posterior: mean and log-variance of q(z|x). models: the codes of several models.
+    Parameters
+    ----------
+    metric
+        a metric's name, a metric, or any function from codes (n, D) and factors (n, K) to a number or a Score.
+    codes, factors
+        (n, D) finite numbers and (n, K) whole numbers, strings or booleans; "mcc" and "linear_r2" take any
+        numbers. For "udr", ``codes`` is a list of such arrays, one per model, on the same images. A metric that
+        does not use factors needs none.
+    test
+        (codes, factors) of other points, for a metric that learns on some points and is judged on others.
+        Without it two thirds of the rows, drawn by ``seed``, are for learning and the rest for judging.
+    seed
+        of everything random.
+    bootstrap
+        how many resamplings to make for a 95 % interval, put into ``details["interval"]``. Each takes a random
+        half of the rows, without repeating any: repeated rows would look like information to many metrics. Halves
+        spread around their mean as whole samples do, so the interval is the value plus that spread. It is not
+        clipped to the metric's range: a bound may pass 1.
+    params
+        the metric's own parameters.
 
-    ``continuous``: whether factors are numbers to it, so that they need not be whole. ``factors``: whether it uses
-    them at all.
+    Returns
+    -------
+    Score
+        the value, its details and the parameters.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> factors = rng.integers(0, 4, (1000, 2))
+    >>> codes = factors + 0.1 * rng.standard_normal(factors.shape)
+    >>> uw.metrics.score("mig", codes, factors, num_bins=10)
+    mig = 0.99...
+    >>> uw.metrics.score(lambda codes, factors: np.corrcoef(codes[:, 0], factors[:, 0])[0, 1], codes, factors)
+    function = 0.99...
     """
-
-    kind: Kind
-    place: str
-    continuous: bool = False
-    factors: bool = True
-
-    @property
-    def function(self) -> Callable[..., Score]:
-        """The function itself; its module is imported only now (some need scikit-learn or compile code)."""
-        module, _, name = self.place.partition(":")
-        found: Callable[..., Score] = getattr(
-            import_module(f"unweave.metrics.{module}"), name or module.rpartition(".")[2]
-        )
-        return found
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The metric's own parameters and their defaults."""
-        signature = inspect.signature(self.function).parameters.values()
-        return {p.name: p.default for p in signature if p.kind is p.KEYWORD_ONLY}
+    return as_metric(metric).score(codes, factors, test, seed, bootstrap=bootstrap, **params)
 
 
-METRICS: dict[str, Metric] = {
-    "beta_vae": Metric("interventions", "interventions.beta_vae"),
-    "factor_vae": Metric("interventions", "interventions.factor_vae"),
-    "mig": Metric("sample", "information.mig"),
-    "modularity": Metric("sample", "information.modularity"),
-    "explicitness": Metric("split", "predictors.explicitness"),
-    "dci": Metric("split", "predictors.dci"),
-    "sap": Metric("split", "predictors.sap"),
-    "dci_es": Metric("split", "predictors.dci_es"),
-    "z_diff": Metric("interventions", "interventions.z_diff"),
-    "z_min_variance": Metric("interventions", "interventions.z_min_variance"),
-    "irs": Metric("sample", "interventions.irs"),
-    "rmig": Metric("sample", "information.rmig"),
-    "mig_sup": Metric("sample", "information.mig_sup"),
-    "dcimig": Metric("sample", "information.dcimig"),
-    "jemmig": Metric("sample", "information.jemmig"),
-    "infomec": Metric("sample", "information.infomec"),
-    "mcc": Metric("sample", "predictors.mcc", continuous=True),
-    "linear_r2": Metric("sample", "predictors.linear_r2", continuous=True),
-    "downstream": Metric("split", "predictors.downstream"),
-    "attribute_classification": Metric("split", "predictors.attribute_classification"),
-    "gaussian_total_correlation": Metric("sample", "unlabelled.gaussian_total_correlation", factors=False),
-    "wasserstein_correlation": Metric("sample", "unlabelled.wasserstein_correlation", factors=False),
-    "code_mutual_information": Metric("sample", "unlabelled.code_mutual_information", factors=False),
-    "monte_carlo_total_correlation": Metric(
-        "posterior", "unlabelled.monte_carlo_total_correlation", factors=False
-    ),
-    "windin": Metric("posterior", "unlabelled.windin", factors=False),
-    "udr": Metric("models", "unlabelled.udr", factors=False),
-}
+@overload
+def register_metric(name: str, **facts: Any) -> Callable[[Callable[..., Score | float]], Metric]: ...
+@overload
+def register_metric(name: Callable[..., Score | float]) -> Metric: ...
+def register_metric(name: Any, **facts: Any) -> Any:
+    """Make a metric of a function, and make it known by name: to ``score``, ``evaluate``, studies and commands.
+
+    Parameters
+    ----------
+    name
+        the metric's name. ``@register_metric`` without brackets takes the function's name.
+    facts
+        the fields of :class:`Metric`: ``label``, ``higher_is_better``, ``takes``, ``factors``, ``protocols``, …
+
+    Returns
+    -------
+    Metric
+        which is called with arrays.
+
+    Examples
+    --------
+    >>> @uw.metrics.register_metric("spread", label="Spread", higher_is_better=False)
+    ... def spread(codes, factors, *, power: float = 2.0):
+    ...     return np.mean(np.abs(codes - codes.mean(axis=0)) ** power)
+    >>> spread([[0.0], [2.0]], [0, 1])
+    spread = 1
+    >>> uw.metrics.score("spread", [[0.0], [2.0]], [0, 1], power=3)
+    spread = 1
+    >>> uw.metrics.METRICS.unregister("spread")
+    """
+    if callable(name):
+        return register_metric(name.__name__)(name)
+
+    def register(function: Callable[..., Score | float]) -> Metric:
+        metric = Metric(name, function, **facts)
+        METRICS.register(name, metric, builtin=function.__module__.startswith("unweave.metrics."))
+        return metric
+
+    return register
+
+
+def as_metric(metric: str | Metric | Callable[..., Score | float]) -> Metric:
+    """A metric by its name, or a function of codes and factors as a metric that is not registered.
+
+    Examples
+    --------
+    >>> uw.metrics.as_metric("mig") is uw.metrics.mig
+    True
+    >>> uw.metrics.as_metric(lambda codes, factors: codes.std()).name
+    'function'
+    """
+    if isinstance(metric, Metric):
+        return metric
+    if isinstance(metric, str):
+        return METRICS[metric]
+    if not callable(metric):
+        raise ArgumentError("metric", metric, "needs a name or a function of codes and factors")
+    name = getattr(metric, "__name__", "function")
+    return Metric(name if name.isidentifier() else "function", metric)
 
 
 def names() -> list[str]:
-    """The names of all metrics, as ``score`` takes them."""
+    """The names of all metrics, as ``score`` takes them.
+
+    Examples
+    --------
+    >>> uw.metrics.names()[:3]
+    ['beta_vae', 'factor_vae', 'mig']
+    """
     return list(METRICS)
-
-
-def find(name: str) -> Metric:
-    """A metric by name; an unknown name is answered with the nearest one."""
-    if name not in METRICS:
-        raise unknown_name("metric", name, METRICS)
-    return METRICS[name]
-
-
-def check_params(name: str, params: dict[str, Any]) -> None:
-    """Refuse parameters that a metric does not have, and values of the wrong kind."""
-    known = [key for key in find(name).parameters if key != "seed"]
-    extra = ["log_variance"] if find(name).kind == "posterior" else []
-    for key in params:
-        if key not in known and key not in extra:
-            raise unknown_name(f"parameter of {name}", key, known)
-    checked_params(find(name).function, params)
-
-
-def call(metric: Metric, arguments: Sequence[Any], seed: int, params: dict[str, Any]) -> Score:
-    """Call a metric, with the seed if it takes one."""
-    seeded = {"seed": check_seed(seed)} if "seed" in metric.parameters else {}
-    return metric.function(*arguments, **seeded, **checked_params(metric.function, params))
-
-
-def on_samples(
-    metric: Metric, train: Sample, test: Sample | None, seed: int, params: dict[str, Any], bootstrap: int = 0
-) -> Score:
-    """Call a metric of points, or of points in two parts; with an interval, if asked for."""
-
-    def compute(train: Sample, test: Sample | None, params: dict[str, Any]) -> Score:
-        if metric.kind == "interventions":
-            return call(metric, [TableInterventions(train)], seed, params)
-        return call(metric, [train] if metric.kind == "sample" else [train, test], seed, params)
-
-    def again(rng: np.random.Generator) -> Score:
-        rows = half(len(train.codes), rng)
-        judged = None if test is None else test.rows(half(len(test.codes), rng))
-        return compute(train.rows(rows), judged, _of_rows(params, rows))
-
-    found = compute(train, test, params)
-    return with_interval(found, again, bootstrap, seed) if bootstrap else found
-
-
-def on_posterior(
-    metric: Metric, mean: Any, log_variance: Any, seed: int, params: dict[str, Any], bootstrap: int = 0
-) -> Score:
-    """Call a metric of mean and log-variance (n, D); with an interval, if asked for."""
-
-    def again(rng: np.random.Generator) -> Score:
-        rows = half(len(mean), rng)
-        return call(metric, [mean[rows], log_variance[rows]], seed, params)
-
-    found = call(metric, [mean, log_variance], seed, params)
-    return with_interval(found, again, bootstrap, seed) if bootstrap else found
-
-
-def _of_rows(params: dict[str, Any], rows: Rows) -> dict[str, Any]:
-    """The parameters for some of the points: a log-variance has a row for each."""
-    if params.get("log_variance") is None:
-        return params
-    return {**params, "log_variance": np.asarray(params["log_variance"])[rows]}

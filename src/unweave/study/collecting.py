@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from unweave.files import replacing, write_text
-from unweave.metrics.unlabelled.udr import udr
+from unweave.metrics import udr
 from unweave.study.job import Job
 from unweave.study.measuring import SCORES, read_codes
 from unweave.study.results import SCORE_COLUMNS, TABLE, Results, as_table, split_representation

@@ -32,12 +32,6 @@ _POINTS = 1_000  # points that a metric is timed on at most
 _ENCODING = 3.0  # images are encoded about three times as fast as they are trained on: no backward pass
 _SCORES_BYTES = 200_000
 _ENDLESS = 10**9  # images of a simulator
-_VOTES = {
-    "beta_vae": 15_000 * 128,
-    "z_diff": 15_000 * 128,
-    "factor_vae": 15_000 * 64,
-    "z_min_variance": 15_000 * 64,
-}
 
 
 class Look(NamedTuple):
@@ -116,13 +110,11 @@ def _train_shortly(job: Job, shape: tuple[int, ...]) -> tuple[float, float]:
 
 def _seconds(unit: Unit, found: Look, encoding: float) -> float:
     """What a unit takes, encoding included."""
-    votes = _VOTES.get(unit.metric, 0)
-    if votes:
-        asked = unit.params.get("num_train", 10_000) + unit.params.get("num_eval", 5_000)
-        votes = votes * asked * unit.params.get("batch_size", 64) // (15_000 * 64)
-    images = min(max(votes, unit.num_train + unit.num_test), found.images)
+    metric = METRICS.get(unit.metric)
+    asked = metric.images(metric.parameters | unit.params) if metric and metric.images else 0
+    images = min(max(asked, unit.num_train + unit.num_test), found.images)
     seconds = images / encoding
-    if unit.metric in METRICS and METRICS[unit.metric].kind in ("sample", "split") and found.factors:
+    if metric and metric.takes in ("arrays", "sample", "split") and found.factors:
         seconds += _time_metric(unit, found.factors)
     return seconds
 
@@ -133,11 +125,9 @@ def _time_metric(unit: Unit, factors: tuple[int, ...]) -> float:
     train, test = min(unit.num_train, _POINTS), min(unit.num_test, _POINTS // 2)
     codes = rng.normal(size=(train + test, 10))
     labels = np.stack([rng.integers(0, size, train + test) for size in factors], axis=1)
-    params: dict[str, Any] = dict(unit.params)
+    params: dict[str, Any] = METRICS[unit.metric].settings(unit.protocol) | unit.params
     if unit.metric == "downstream":
         params["sizes"] = (train // 10,)
-    elif unit.metric == "dci":
-        params.setdefault("learner", "gbt" if unit.protocol == "dlib" else "l1_svm")
     start = time.process_time()
     try:
         score(unit.metric, codes[:train], labels[:train], (codes[train:], labels[train:]), **params)

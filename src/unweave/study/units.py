@@ -12,7 +12,7 @@ import numpy as np
 
 from unweave.data import Dataset
 from unweave.errors import ArgumentError, DataError
-from unweave.evaluation.evaluate import PAPER, SAMPLED, UNSUPERVISED, applies, check_settings
+from unweave.evaluation.evaluate import SAMPLED, UNSUPERVISED, applies, check_settings
 from unweave.methods.vae.vae import LabelMode
 from unweave.metrics import METRICS, Score, score
 from unweave.study.faults import place_in_evaluation
@@ -22,10 +22,7 @@ from unweave.study.spec import Evaluation, MetricEntry
 UDR = "udr"
 UDR_IMAGES = 1_000
 LABEL_MODES: tuple[LabelMode, ...] = ("given", "predicted", "unknown")
-# These are of the posterior or draw from it themselves: there is one value, not one per representation.
-OF_THE_POSTERIOR = (SAMPLED, UNSUPERVISED, "monte_carlo_total_correlation", "windin")
 _TRIAL = 40  # points
-_OF_MANY_POINTS = ("sizes", "num_train", "num_eval", "num_variance_estimate")
 _OF_SAMPLED_CODES = ("reconstruction", "kl", "elbo")
 
 
@@ -57,7 +54,7 @@ class Unit:
     @property
     def codes(self) -> str:
         """Which codes it is computed from: those of the mean, or sampled ones."""
-        return "mean" if self.metric in OF_THE_POSTERIOR else self.representation
+        return "mean" if _of_posterior(self.metric) else self.representation
 
 
 def with_labels(found: list[Unit], modes: Sequence[LabelMode]) -> list[Unit]:
@@ -116,9 +113,11 @@ def check_values(evaluation: Evaluation, found: Sequence[Unit], source: Source |
         if (
             unit.params
             and unit.metric in METRICS
-            and METRICS[unit.metric].kind not in ("models", "posterior")
+            and METRICS[unit.metric].takes not in ("models", "posterior")
         ):
-            params = {name: value for name, value in unit.params.items() if name not in _OF_MANY_POINTS}
+            params = {
+                name: value for name, value in unit.params.items() if name not in METRICS[unit.metric].sizes
+            }
             try:
                 score(unit.metric, codes[0], factors[0], (codes[1], factors[1]), **params)
             except ArgumentError as error:
@@ -142,19 +141,21 @@ def scalars(unit: Unit, score: Score, factor_names: tuple[str, ...]) -> Iterator
     """A score as rows of the results: (metric, representation, value), its value first, then its parts."""
     home = "sampled" if unit.metric in (SAMPLED, UNSUPERVISED) else unit.representation
     yield unit.label, home, score.value
+    if unit.metric in METRICS:
+        for name, number in METRICS[unit.metric].scalars(score, factor_names).items():
+            yield f"{unit.label}.{name}", home, number
+        return
     for name, value in score.details.items():
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             own = home
             if unit.metric == UNSUPERVISED:
                 own = "sampled" if name in _OF_SAMPLED_CODES else "mean"
             yield f"{unit.label}.{name}", own, float(value)
-    if unit.metric == "downstream":
-        means = score.details["accuracy"].mean(axis=1)
-        for size, accuracy in zip(score.details["sizes"], means, strict=True):
-            yield f"{unit.label}.{size}", home, float(accuracy)
-    if unit.metric == "attribute_classification":
-        for name, accuracy in zip(factor_names, score.details["per_factor"], strict=True):
-            yield f"{unit.label}.{name}", home, float(accuracy)
+
+
+def _of_posterior(metric: str) -> bool:
+    """Whether a metric has one value of the posterior, not one for each representation."""
+    return metric in (SAMPLED, UNSUPERVISED) or (metric in METRICS and METRICS[metric].of_posterior)
 
 
 def _entries(evaluation: Evaluation) -> Iterator[MetricEntry]:
@@ -162,15 +163,15 @@ def _entries(evaluation: Evaluation) -> Iterator[MetricEntry]:
         if isinstance(entry, MetricEntry):
             yield entry
         elif entry in ("paper", "all"):
-            everything = [name for name in METRICS if METRICS[name].kind != "models"]
-            names = PAPER if entry == "paper" else everything
+            single = [metric for metric in METRICS.values() if metric.takes != "models"]
+            names = [metric.name for metric in single if entry == "all" or metric.paper]
             yield from (MetricEntry(metric=name) for name in (*names, SAMPLED, UNSUPERVISED))
         else:
             yield MetricEntry(metric=entry)
 
 
 def _unit(entry: MetricEntry, representation: str, evaluation: Evaluation) -> Unit:
-    if entry.metric == UDR or entry.metric in OF_THE_POSTERIOR:
+    if entry.metric == UDR or _of_posterior(entry.metric):
         representation = "mean"
     label = entry.name
     if entry.metric == SAMPLED and entry.label is None:

@@ -7,7 +7,7 @@ from sklearn.feature_selection import mutual_info_classif
 
 from unweave.errors import ArgumentError
 from unweave.metrics.information.infomec import infomec, ross_information
-from unweave.metrics.score import check_sample
+from unweave.metrics.sample import check_sample
 
 GENERATOR = np.random.default_rng(0)
 FACTORS = GENERATOR.integers(0, [3, 4], (600, 2))
@@ -55,7 +55,7 @@ def test_information_in_closed_form():
 
 @pytest.mark.parametrize("discrete", [False, True])
 def test_perfect_codes(discrete):
-    score = infomec(check_sample(FACTORS, FACTORS), discrete_latents=discrete)
+    score = infomec.compute(check_sample(FACTORS, FACTORS), discrete_latents=discrete)
     for name in ("infom", "infoc", "infoe"):
         assert score.details[name] == pytest.approx(1, abs=0.05)
     assert score.value == score.details["infom"]
@@ -64,7 +64,7 @@ def test_perfect_codes(discrete):
 
 def test_a_rotated_code_is_explicit_but_not_modular():
     rotated = FACTORS @ [[1.0, 1.0], [1.0, -1.0]]
-    score = infomec(check_sample(rotated, FACTORS))
+    score = infomec.compute(check_sample(rotated, FACTORS))
     assert score.value < 0.6
     assert score.details["infoe"] > 0.95
 
@@ -72,32 +72,32 @@ def test_a_rotated_code_is_explicit_but_not_modular():
 def test_small_latents_are_not_active():
     codes = np.hstack([FACTORS, 0.01 * GENERATOR.uniform(size=(600, 1))])
     np.testing.assert_array_equal(
-        infomec(check_sample(codes, FACTORS)).details["active"], [True, True, False]
+        infomec.compute(check_sample(codes, FACTORS)).details["active"], [True, True, False]
     )
 
 
 def test_seeds():
     sample = check_sample(FACTORS, FACTORS)
-    assert infomec(sample, seed=3).value == infomec(sample, seed=3).value
+    assert infomec.compute(sample, seed=3).value == infomec.compute(sample, seed=3).value
 
 
 def test_degenerate():
-    one_latent = infomec(check_sample(FACTORS[:, :1], FACTORS))
+    one_latent = infomec.compute(check_sample(FACTORS[:, :1], FACTORS))
     assert np.isnan(one_latent.details["infoc"])
     assert np.isfinite(one_latent.value)
-    assert infomec(check_sample(FACTORS, FACTORS[:, 0])).value == 1
+    assert infomec.compute(check_sample(FACTORS, FACTORS[:, 0])).value == 1
     for discrete in (False, True):
-        constant = infomec(check_sample(np.full((600, 2), 0.1), FACTORS), discrete_latents=discrete)
+        constant = infomec.compute(check_sample(np.full((600, 2), 0.1), FACTORS), discrete_latents=discrete)
         assert constant.value == 0
         assert constant.details["infoe"] == pytest.approx(0, abs=1e-6)
     with_constant = np.hstack([FACTORS, np.zeros((600, 1), dtype=int)])
-    score = infomec(check_sample(FACTORS, with_constant))
+    score = infomec.compute(check_sample(FACTORS, with_constant))
     np.testing.assert_array_equal(score.details["excluded"], [2])
     assert np.isnan(score.details["per_factor"][2])
-    assert score.value == infomec(check_sample(FACTORS, FACTORS)).value
-    few = infomec(check_sample([[0.1, 1.0], [0.2, 0.5], [0.9, 0.1]], [[0], [1], [2]]))
+    assert score.value == infomec.compute(check_sample(FACTORS, FACTORS)).value
+    few = infomec.compute(check_sample([[0.1, 1.0], [0.2, 0.5], [0.9, 0.1]], [[0], [1], [2]]))
     assert np.isfinite(few.value)
     with pytest.raises(ArgumentError, match="num_neighbors"):
-        infomec(check_sample(FACTORS, FACTORS), num_neighbors=0)
+        infomec.compute(check_sample(FACTORS, FACTORS), num_neighbors=0)
     with pytest.raises(ArgumentError, match="at least 2 points"):
-        infomec(check_sample([[0.0]], [[1]]))
+        infomec.compute(check_sample([[0.0]], [[1]]))

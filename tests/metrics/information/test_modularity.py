@@ -5,7 +5,7 @@ import pytest
 
 from unweave.errors import ArgumentError
 from unweave.metrics.information.modularity import modularity, modularity_per_code
-from unweave.metrics.score import check_sample
+from unweave.metrics.sample import check_sample
 
 
 def test_formula():
@@ -19,18 +19,18 @@ def test_formula():
 def test_pure_noise_scores_high():
     generator = np.random.default_rng(0)
     factors = generator.integers(0, [5, 10, 9, 18, 6], (10_000, 5))
-    score = modularity(check_sample(generator.normal(size=(10_000, 8)), factors))
+    score = modularity.compute(check_sample(generator.normal(size=(10_000, 8)), factors))
     assert score.value == pytest.approx(0.82, abs=0.03)
 
 
 def test_degenerate():
     factors = np.indices((3, 4)).reshape(2, -1).T
-    half = modularity(check_sample(np.hstack([factors, np.ones((12, 2))]), factors))
+    half = modularity.compute(check_sample(np.hstack([factors, np.ones((12, 2))]), factors))
     assert half.value == pytest.approx(0.5)
     np.testing.assert_allclose(half.details["per_code"], [1, 1, 0, 0])
-    alone = modularity(check_sample(np.hstack([factors[:, :1], np.ones((12, 1))]), factors[:, 0]))
+    alone = modularity.compute(check_sample(np.hstack([factors[:, :1], np.ones((12, 1))]), factors[:, 0]))
     np.testing.assert_array_equal(alone.details["per_code"], [1, 0])
     with pytest.raises(ArgumentError, match="needs a factor that varies"):
-        modularity(check_sample(factors, np.zeros(12, dtype=int)))
+        modularity.compute(check_sample(factors, np.zeros(12, dtype=int)))
     with pytest.raises(ArgumentError, match="at least 2 points"):
-        modularity(check_sample([[0.0]], [[1]]))
+        modularity.compute(check_sample([[0.0]], [[1]]))

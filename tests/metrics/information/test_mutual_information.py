@@ -16,7 +16,7 @@ from unweave.metrics.information.mutual_information import (
     mutual_information_matrix,
     varying_factors,
 )
-from unweave.metrics.score import check_sample
+from unweave.metrics.sample import check_sample
 
 
 def by_sklearn(first, second):

@@ -8,7 +8,7 @@ from sklearn.svm import LinearSVC
 
 from unweave.errors import ArgumentError
 from unweave.metrics.predictors.dci import dci
-from unweave.metrics.score import check_sample
+from unweave.metrics.sample import check_sample
 
 CLASSIFIERS = ["gbt", "gbt_sklearn", "l1_svm"]
 REGRESSIONS = ["lasso", "forest"]
@@ -25,7 +25,7 @@ def draw(n, seed=0, sizes=(3, 4), noise=0.05):
 
 @pytest.mark.parametrize("learner", CLASSIFIERS + REGRESSIONS)
 def test_separate_codes_are_disentangled_and_complete(learner):
-    score = dci(draw(200), draw(150, seed=1), learner=learner)
+    score = dci.compute(draw(200), draw(150, seed=1), learner=learner)
     assert score.value == score.details["disentanglement"] > 0.8
     assert score.details["completeness"] > 0.8
     assert score.details["informativeness_test"] > 0.6
@@ -42,14 +42,14 @@ def test_mixed_codes_are_not(learner):
     train = draw(200)
     mixing = np.array([[1, 1, 0], [1, -1, 0], [0, 0, 1]])
     mixed = check_sample((train.codes / train.codes.std(axis=0)) @ mixing, train.factors)
-    score = dci(mixed, mixed, learner=learner)
+    score = dci.compute(mixed, mixed, learner=learner)
     assert score.value < 0.4
     assert score.details["completeness"] < 0.6
 
 
 def test_our_trees_give_the_scores_of_scikit_learn():
     train, test = draw(150, noise=1.0), draw(100, seed=1, noise=1.0)
-    ours, theirs = dci(train, test, seed=3), dci(train, test, learner="gbt_sklearn", seed=3)
+    ours, theirs = dci.compute(train, test, seed=3), dci.compute(train, test, learner="gbt_sklearn", seed=3)
     for name in ("disentanglement", "completeness", "informativeness_train", "informativeness_test"):
         assert ours.details[name] == pytest.approx(theirs.details[name], abs=1e-10)
     np.testing.assert_allclose(ours.details["matrix"], theirs.details["matrix"], atol=1e-10)
@@ -57,7 +57,7 @@ def test_our_trees_give_the_scores_of_scikit_learn():
 
 def test_svm_importance_is_the_mean_absolute_weight():
     train, test = draw(200, noise=0.5), draw(100, seed=1, noise=0.5)
-    score = dci(train, test, learner="l1_svm")
+    score = dci.compute(train, test, learner="l1_svm")
     for j in range(2):
         model = LinearSVC(penalty="l1", dual=False, random_state=0).fit(train.codes, train.factors[:, j])
         np.testing.assert_allclose(score.details["matrix"][:, j], np.abs(model.coef_).mean(axis=0))
@@ -69,13 +69,13 @@ def test_svm_importance_is_the_mean_absolute_weight():
 def test_svm_that_does_not_converge_says_so():
     train = draw(300, noise=0.3)
     wild = check_sample(train.codes * [1e4, 1, 1e-3] + 5e4, train.factors)
-    assert not dci(wild, wild, learner="l1_svm").details["converged"].all()
+    assert not dci.compute(wild, wild, learner="l1_svm").details["converged"].all()
 
 
 def test_lasso_standardises_and_reports_the_relative_error():
     train, test = draw(200, noise=0.5), draw(100, seed=1, noise=0.5)
     moved = [check_sample(s.codes * [100, 0.1, 3] + 5, s.factors) for s in (train, test)]
-    score = dci(*moved, learner="lasso")
+    score = dci.compute(*moved, learner="lasso")
     x, x_test = ((s.codes - train.codes.mean(0)) / train.codes.std(0) for s in (train, test))
     y, y_test = (
         (s.factors[:, 1] - train.factors[:, 1].mean()) / train.factors[:, 1].std() for s in (train, test)
@@ -91,24 +91,24 @@ def test_degenerate_samples(learner):
     train, test = draw(40), draw(30, seed=1)
     factors = train.factors.copy()
     factors[:, 0] = 2
-    score = dci(check_sample(train.codes, factors), test, learner=learner)
+    score = dci.compute(check_sample(train.codes, factors), test, learner=learner)
     assert score.details["matrix"][:, 0].tolist() == [0, 0, 0]
     assert score.details["informativeness_per_factor"][0] == np.mean(test.factors[:, 0] == 2)
     constant = check_sample(np.ones((40, 3)), train.factors)
-    score = dci(constant, constant, learner=learner)
+    score = dci.compute(constant, constant, learner=learner)
     assert np.isfinite(score.value)
     if learner != "l1_svm":
         assert score.value == pytest.approx(0)
         assert score.details["matrix"].max() == 0
     more = check_sample(test.codes, test.factors + np.array([0, 2]))
-    assert dci(train, more, learner=learner).details["informativeness_per_factor"][1] < 1
+    assert dci.compute(train, more, learner=learner).details["informativeness_per_factor"][1] < 1
     few = check_sample(train.codes[:3], np.arange(3))
-    assert np.isfinite(dci(few, few, learner=learner).value)
+    assert np.isfinite(dci.compute(few, few, learner=learner).value)
 
 
 def test_unknown_learner():
     with pytest.raises(ArgumentError, match="did you mean 'lasso'"):
-        dci(draw(10), draw(10), learner="laso")
+        dci.compute(draw(10), draw(10), learner="laso")
 
 
 def test_lightgbm_missing(monkeypatch):
@@ -122,12 +122,12 @@ def test_lightgbm_missing(monkeypatch):
     monkeypatch.delitem(sys.modules, "lightgbm", raising=False)
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(ArgumentError, match="pip install lightgbm"):
-        dci(draw(10), draw(10), learner="lightgbm")
+        dci.compute(draw(10), draw(10), learner="lightgbm")
 
 
 def test_lightgbm():
     pytest.importorskip("lightgbm")
     train, test = draw(300), draw(100, seed=1)
-    score = dci(train, test, learner="lightgbm")
+    score = dci.compute(train, test, learner="lightgbm")
     assert score.value > 0.8
     assert score.details["informativeness_test"] > 0.9

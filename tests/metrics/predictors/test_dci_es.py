@@ -3,7 +3,7 @@ import pytest
 
 from unweave.errors import ArgumentError
 from unweave.metrics.predictors.dci_es import dci_es, explicitness_of_curves
-from unweave.metrics.score import check_sample
+from unweave.metrics.sample import check_sample
 
 
 def draw(n, seed=0):
@@ -23,7 +23,7 @@ def test_explicitness_of_curves():
 
 
 def test_a_factor_read_by_one_split_is_more_explicit_than_one_that_needs_several():
-    score = dci_es(draw(400), draw(300, seed=1), depths=(1, 2, 4, 8), trees=20)
+    score = dci_es.compute(draw(400), draw(300, seed=1), depths=(1, 2, 4, 8), trees=20)
     assert score.value == score.details["explicitness"] == pytest.approx(score.details["per_factor"].mean())
     assert score.details["per_factor"][0] > score.details["per_factor"][1]
     assert score.details["informativeness"] > 0.95
@@ -37,10 +37,10 @@ def test_a_factor_read_by_one_split_is_more_explicit_than_one_that_needs_several
 def test_degenerate_samples():
     train = draw(60)
     same = check_sample(train.codes, train.factors * [0, 1])
-    score = dci_es(same, train, depths=(1, 3), trees=3)
+    score = dci_es.compute(same, train, depths=(1, 3), trees=3)
     assert score.details["per_factor"][0] == 1
     constant = check_sample(np.ones((60, 3)), train.factors)
-    score = dci_es(constant, constant, depths=(1, 3), trees=3)
+    score = dci_es.compute(constant, constant, depths=(1, 3), trees=3)
     assert score.value == 1
     assert score.details["disentanglement"] == pytest.approx(0)
 
@@ -50,4 +50,4 @@ def test_degenerate_samples():
 )
 def test_wrong_arguments_are_named(arguments):
     with pytest.raises(ArgumentError, match=next(iter(arguments))):
-        dci_es(draw(10), draw(10), **arguments)
+        dci_es.compute(draw(10), draw(10), **arguments)

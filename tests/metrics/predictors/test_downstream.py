@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold
 
 from unweave.errors import ArgumentError
 from unweave.metrics.predictors.downstream import downstream
-from unweave.metrics.score import check_sample
+from unweave.metrics.sample import check_sample
 from unweave.metrics.solvers.boosting import boost_factors
 from unweave.metrics.solvers.linear_algebra import one_thread
 
@@ -21,7 +21,7 @@ def draw(n, seed=0, sizes=(2, 3), noise=0.6):
 
 def test_logistic_regression_is_that_of_scikit_learn():
     train, test = draw(120), draw(200, seed=1)
-    score = downstream(train, test, sizes=(120,))
+    score = downstream.compute(train, test, sizes=(120,))
     for j in range(2):
         with warnings.catch_warnings(), one_thread():
             warnings.simplefilter("ignore", (ConvergenceWarning, FutureWarning))
@@ -32,7 +32,7 @@ def test_logistic_regression_is_that_of_scikit_learn():
 
 def test_boosted_trees_see_the_first_points_only():
     train, test = draw(120), draw(200, seed=1)
-    score = downstream(train, test, learner="gbt", sizes=(30, 60), seed=2)
+    score = downstream.compute(train, test, learner="gbt", sizes=(30, 60), seed=2)
     for row, size in enumerate((30, 60)):
         models = boost_factors(train.codes[:size], train.factors[:size], seed=2)
         expected = [
@@ -46,7 +46,7 @@ def test_boosted_trees_see_the_first_points_only():
 @pytest.mark.parametrize("learner", ["logistic", "gbt"])
 def test_more_points_help_and_sizes_are_cut(learner):
     train, test = draw(300, noise=0.3), draw(200, seed=1, noise=0.3)
-    score = downstream(train, test, learner=learner, sizes=(5, 100, 1000, 10_000))
+    score = downstream.compute(train, test, learner=learner, sizes=(5, 100, 1000, 10_000))
     assert score.details["sizes"].tolist() == [5, 100, 300]
     assert score.params["sizes"] == (5, 100, 300)
     accuracy = score.details["accuracy"].mean(axis=1)
@@ -59,7 +59,7 @@ def test_efficiency():
     factors = random.integers(0, 2, (10_000, 1))
     codes = factors + 0.5 * random.normal(size=(10_000, 1))
     sample = check_sample(codes, factors)
-    score = downstream(sample, sample, sizes=(100, 10_000))
+    score = downstream.compute(sample, sample, sizes=(100, 10_000))
     accuracy = score.details["accuracy"].mean(axis=1)
     assert score.details["efficiency"] == accuracy[0] / accuracy[1]
     assert 0.9 < score.details["efficiency"] <= 1.05
@@ -70,11 +70,11 @@ def test_few_points_and_rare_values(learner):
     random = np.random.default_rng(0)
     factors = np.stack([np.arange(10), np.zeros(10, int), [0] * 9 + [1]], axis=1)
     train = check_sample(random.normal(size=(10, 2)), factors)
-    score = downstream(train, train, learner=learner, sizes=(1, 3, 10))
+    score = downstream.compute(train, train, learner=learner, sizes=(1, 3, 10))
     assert score.details["accuracy"][:, 1].tolist() == [1, 1, 1]
     assert score.details["accuracy"][0].tolist() == pytest.approx([0.1, 1, 0.9])
     other = check_sample(train.codes, factors + 20)
-    assert downstream(train, other, learner=learner, sizes=(10,)).value == 0
+    assert downstream.compute(train, other, learner=learner, sizes=(10,)).value == 0
 
 
 def test_constant_codes():
@@ -82,7 +82,7 @@ def test_constant_codes():
     constant = check_sample(np.ones((50, 2)), train.factors)
     for learner in ("logistic", "gbt"):
         most = np.mean([np.bincount(column).max() / 50 for column in train.factors.T])
-        assert downstream(constant, constant, learner=learner, sizes=(50,)).value == pytest.approx(
+        assert downstream.compute(constant, constant, learner=learner, sizes=(50,)).value == pytest.approx(
             most, abs=0.05
         )
 
@@ -90,4 +90,4 @@ def test_constant_codes():
 @pytest.mark.parametrize("arguments", [{"learner": "svm"}, {"sizes": ()}, {"sizes": (0, 10)}])
 def test_wrong_arguments_are_named(arguments):
     with pytest.raises(ArgumentError, match=next(iter(arguments))):
-        downstream(draw(20), draw(20), **arguments)
+        downstream.compute(draw(20), draw(20), **arguments)

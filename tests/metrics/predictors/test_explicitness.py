@@ -5,7 +5,7 @@ from sklearn.metrics import roc_auc_score
 
 from unweave.errors import ArgumentError
 from unweave.metrics.predictors.explicitness import explicitness, macro_area
-from unweave.metrics.score import check_sample
+from unweave.metrics.sample import check_sample
 
 
 def draw(n, seed=0, sizes=(2, 4)):
@@ -25,7 +25,7 @@ def test_areas_are_those_of_scikit_learn():
 
 def test_value_is_the_mean_area_of_a_logistic_regression_on_standardised_codes():
     train, test = draw(400), draw(300, seed=1)
-    score = explicitness(train, test)
+    score = explicitness.compute(train, test)
     scaled = [(s.codes - train.codes.mean(0)) / train.codes.std(0) for s in (train, test)]
     for j in range(2):
         model = LogisticRegression().fit(scaled[0], train.factors[:, j])
@@ -39,7 +39,7 @@ def test_value_is_the_mean_area_of_a_logistic_regression_on_standardised_codes()
 
 def test_one_vs_rest_fits_each_value_alone():
     train, test = draw(400), draw(300, seed=1)
-    score = explicitness(train, test, solver="liblinear_ovr")
+    score = explicitness.compute(train, test, solver="liblinear_ovr")
     scaled = [(s.codes - train.codes.mean(0)) / train.codes.std(0) for s in (train, test)]
     y = train.factors[:, 1]
     columns = [
@@ -55,7 +55,9 @@ def test_one_vs_rest_fits_each_value_alone():
 def test_shift_and_scale_do_not_matter():
     train, test = draw(200), draw(100, seed=1)
     moved = [check_sample(s.codes * [3, 0.1, -1, 50] + 9, s.factors) for s in (train, test)]
-    assert explicitness(*moved).value == pytest.approx(explicitness(train, test).value, abs=1e-3)
+    assert explicitness.compute(*moved).value == pytest.approx(
+        explicitness.compute(train, test).value, abs=1e-3
+    )
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "liblinear_ovr"])
@@ -64,9 +66,12 @@ def test_constant_codes_are_left_out(solver):
     wider = [
         check_sample(np.hstack([s.codes, np.full((len(s.codes), 2), 3.7)]), s.factors) for s in (train, test)
     ]
-    assert explicitness(*wider, solver=solver).value == explicitness(train, test, solver=solver).value
+    assert (
+        explicitness.compute(*wider, solver=solver).value
+        == explicitness.compute(train, test, solver=solver).value
+    )
     nothing = [check_sample(np.full((50, 2), 3.7), s.factors[:50]) for s in (train, test)]
-    assert explicitness(*nothing, solver=solver).value == 0.5
+    assert explicitness.compute(*nothing, solver=solver).value == 0.5
 
 
 def test_values_without_an_area():
@@ -74,29 +79,29 @@ def test_values_without_an_area():
     test = draw(50, seed=1)
     factors = train.factors.copy()
     factors[:, 0] = 5
-    assert explicitness(check_sample(train.codes, factors), test).details["per_factor"][0] == 0.5
+    assert explicitness.compute(check_sample(train.codes, factors), test).details["per_factor"][0] == 0.5
     fewer = test.factors.copy()
     fewer[fewer[:, 1] == 3, 1] = 0
-    assert np.isfinite(explicitness(train, check_sample(test.codes, fewer)).value)
+    assert np.isfinite(explicitness.compute(train, check_sample(test.codes, fewer)).value)
     more = test.factors.copy()
     more[:10, 1] = 9
-    assert np.isfinite(explicitness(train, check_sample(test.codes, more)).value)
+    assert np.isfinite(explicitness.compute(train, check_sample(test.codes, more)).value)
     alike = test.factors * 0
-    assert explicitness(train, check_sample(test.codes, alike)).value == 0.5
+    assert explicitness.compute(train, check_sample(test.codes, alike)).value == 0.5
 
 
 def test_fewer_rows_than_values():
     sample = check_sample(np.random.default_rng(0).normal(size=(6, 3)), np.arange(6))
-    assert explicitness(sample, sample).value == pytest.approx(1, abs=0.2)
+    assert explicitness.compute(sample, sample).value == pytest.approx(1, abs=0.2)
 
 
-@pytest.mark.parametrize("arguments", [{"solver": "newton"}, {"penalty": -1.0}, {"iterations": 0}])
+@pytest.mark.parametrize("arguments", [{"solver": "newton"}, {"C": -1.0}, {"iterations": 0}])
 def test_wrong_arguments_are_named(arguments):
     sample = draw(20)
     with pytest.raises(ArgumentError, match=next(iter(arguments))):
-        explicitness(sample, sample, **arguments)
+        explicitness.compute(sample, sample, **arguments)
 
 
 def test_too_few_iterations_are_reported():
     sample = draw(100)
-    assert not explicitness(sample, sample, iterations=1).details["converged"].all()
+    assert not explicitness.compute(sample, sample, iterations=1).details["converged"].all()

@@ -5,7 +5,7 @@ from sklearn.svm import LinearSVC
 
 from unweave.errors import ArgumentError
 from unweave.metrics.predictors.sap import sap, sap_gaps
-from unweave.metrics.score import check_sample
+from unweave.metrics.sample import check_sample
 from unweave.metrics.solvers.liblinear_lines import liblinear_lines
 from unweave.metrics.solvers.line_classifiers import best_thresholds, squared_hinge_lines
 
@@ -58,7 +58,7 @@ def test_liblinear_lines_stop_where_liblinear_does(classes, shift, scale):
 @pytest.mark.parametrize(("shift", "scale"), [(0, 1), (5, 40)])
 def test_svm_matrix_is_that_of_scikit_learn(shift, scale):
     train, test = (draw(400, seed=seed, shift=shift, scale=scale) for seed in (0, 1))
-    matrix = sap(train, test).details["matrix"]
+    matrix = sap.compute(train, test).details["matrix"]
     for i in range(4):
         for j in range(3):
             predicted = svm(train.codes[:, i], train.factors[:, j]).predict(test.codes[:, [i]])
@@ -77,7 +77,7 @@ def test_svm_matrix_agrees_with_converged_scikit_learn(seed):
             for code, held_out in zip(train.codes.T, test.codes.T, strict=True)
         ]
     )
-    score = sap(train, test, solver="exact")
+    score = sap.compute(train, test, solver="exact")
     np.testing.assert_allclose(score.details["matrix"], expected, atol=1e-3)
     top = -np.sort(-expected, axis=0)
     assert score.value == pytest.approx(np.mean(top[0] - top[1]), abs=2e-3)
@@ -86,14 +86,14 @@ def test_svm_matrix_agrees_with_converged_scikit_learn(seed):
 @pytest.mark.parametrize("solver", ["liblinear_primal", "liblinear_dual"])
 def test_liblinear_solvers_are_close_to_the_exact_one_on_codes_of_unit_scale(solver):
     train, test = draw(500), draw(300, seed=1)
-    exact, other = sap(train, test, solver="exact"), sap(train, test, solver=solver)
+    exact, other = sap.compute(train, test, solver="exact"), sap.compute(train, test, solver=solver)
     np.testing.assert_allclose(other.details["matrix"], exact.details["matrix"], atol=0.02)
     assert other.params["solver"] == solver
 
 
 def test_regression_is_squared_correlation_of_train():
     train, test = draw(200), draw(50, seed=1)
-    score = sap(train, test, variant="regression")
+    score = sap.compute(train, test, variant="regression")
     for i in range(4):
         for j in range(3):
             r = np.corrcoef(train.codes[:, i], train.factors[:, j])[0, 1]
@@ -126,7 +126,7 @@ def test_thresholds_are_the_best_there_are(classes, seed):
 
 def test_threshold_of_a_binary_factor_is_its_balanced_accuracy():
     sample = draw(300, sizes=(2,), seed=3)
-    score = sap(sample, sample, variant="threshold", inactive_variance=0)
+    score = sap.compute(sample, sample, variant="threshold", inactive_variance=0)
     x, y = sample.codes[:, 1], sample.factors[:, 0]
     best = max(
         max(balanced_accuracy_score(y, x > cut), balanced_accuracy_score(y, x <= cut))
@@ -140,8 +140,8 @@ def test_inactive_codes_score_nothing():
     codes = train.codes.copy()
     codes[:, 0] = 0.1 * train.factors[:, 1]
     sample = check_sample(codes, train.factors)
-    assert sap(sample, sample, variant="threshold").details["matrix"][0].tolist() == [0, 0, 0]
-    active = sap(sample, sample, variant="threshold", inactive_variance=0)
+    assert sap.compute(sample, sample, variant="threshold").details["matrix"][0].tolist() == [0, 0, 0]
+    active = sap.compute(sample, sample, variant="threshold", inactive_variance=0)
     assert active.details["matrix"][0, 1] == pytest.approx(1)
     assert active.params["inactive_variance"] == 0
 
@@ -150,10 +150,10 @@ def test_perfect_and_duplicated_codes():
     factors = np.stack([np.arange(600) % 2, np.arange(600) // 2 % 3], axis=1)
     sample = check_sample(np.hstack([factors, np.zeros((600, 1))]).astype(float), factors)
     for variant in ("svm", "regression", "threshold"):
-        assert sap(sample, sample, variant=variant).value > 0.4
+        assert sap.compute(sample, sample, variant=variant).value > 0.4
     twice = check_sample(np.hstack([factors, factors]).astype(float), factors)
     for variant in ("svm", "regression", "threshold"):
-        assert sap(twice, twice, variant=variant).value == pytest.approx(0)
+        assert sap.compute(twice, twice, variant=variant).value == pytest.approx(0)
 
 
 @pytest.mark.parametrize("variant", ["svm", "regression", "threshold"])
@@ -161,37 +161,37 @@ def test_degenerate_samples(variant):
     random = np.random.default_rng(0)
     factors = np.stack([np.zeros(20, int), random.integers(0, 4, 20)], axis=1)
     constant = check_sample(np.ones((20, 3)), factors)
-    score = sap(constant, constant, variant=variant)
+    score = sap.compute(constant, constant, variant=variant)
     assert score.value == pytest.approx(0)
     assert np.isfinite(score.details["matrix"]).all()
     varied = check_sample(random.normal(size=(20, 3)), factors)
-    assert sap(varied, varied, variant=variant).details["per_factor"][0] == pytest.approx(0)
+    assert sap.compute(varied, varied, variant=variant).details["per_factor"][0] == pytest.approx(0)
 
 
 def test_values_that_train_lacks_are_errors():
     train = check_sample(np.array([[0.0, 1], [1, 0], [0, 1], [1, 0]]), np.array([0, 1, 0, 1]))
     test = check_sample(np.array([[0.0, 1], [5, 0]]), np.array([0, 2]))
-    assert sap(train, test).details["matrix"].max() <= 0.5
+    assert sap.compute(train, test).details["matrix"].max() <= 0.5
 
 
 def test_fewer_rows_than_values():
     sample = check_sample(np.random.default_rng(0).normal(size=(5, 2)), np.arange(5))
-    assert 0 <= sap(sample, sample).value <= 1
+    assert 0 <= sap.compute(sample, sample).value <= 1
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"variant": "svn"}, {"solver": "exakt"}, {"penalty": 0.0}, {"inactive_variance": -1.0}]
+    "arguments", [{"variant": "svn"}, {"solver": "exakt"}, {"C": 0.0}, {"inactive_variance": -1.0}]
 )
 def test_wrong_arguments_are_named(arguments):
     sample = draw(20)
     with pytest.raises(ArgumentError, match=next(iter(arguments))):
-        sap(sample, sample, **arguments)
+        sap.compute(sample, sample, **arguments)
 
 
 def test_one_code_has_no_gap():
     sample = check_sample(np.arange(4.0), np.array([0, 1, 0, 1]))
     with pytest.raises(ArgumentError, match="two latents"):
-        sap(sample, sample)
+        sap.compute(sample, sample)
 
 
 def test_gaps():

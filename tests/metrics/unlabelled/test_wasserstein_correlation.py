@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import sqrtm
 
 from unweave.errors import ArgumentError
-from unweave.metrics.score import check_sample
+from unweave.metrics.sample import check_sample
 from unweave.metrics.unlabelled.wasserstein_correlation import wasserstein_correlation, wasserstein_of
 
 
@@ -37,17 +37,19 @@ def test_normalised_is_free_of_scale():
     codes = np.random.default_rng(0).normal(size=(60, 3)) @ [[1, 1, 0], [0, 1, 1], [0, 0, 1]]
     factors = np.zeros(60, dtype=int)
     small, large = check_sample(codes, factors), check_sample(100 * codes, factors)
-    assert wasserstein_correlation(large).value == pytest.approx(1e4 * wasserstein_correlation(small).value)
-    normalised = wasserstein_correlation(small, normalised=True)
-    assert wasserstein_correlation(large, normalised=True).value == pytest.approx(normalised.value)
-    assert normalised.details["distance"] == wasserstein_correlation(small).value
+    assert wasserstein_correlation.compute(large).value == pytest.approx(
+        1e4 * wasserstein_correlation.compute(small).value
+    )
+    normalised = wasserstein_correlation.compute(small, normalised=True)
+    assert wasserstein_correlation.compute(large, normalised=True).value == pytest.approx(normalised.value)
+    assert normalised.details["distance"] == wasserstein_correlation.compute(small).value
 
 
 def test_degenerate():
     constant = check_sample(np.full((9, 2), 0.1), np.zeros(9, dtype=int))
-    assert wasserstein_correlation(constant).value == 0
-    assert wasserstein_correlation(constant, normalised=True).value == 0
+    assert wasserstein_correlation.compute(constant).value == 0
+    assert wasserstein_correlation.compute(constant, normalised=True).value == 0
     assert wasserstein_of(np.diag([1.0, 0.0])) == pytest.approx(0)
     assert wasserstein_of(np.ones((2, 2))) == pytest.approx(4 - 2 * np.sqrt(2))
     with pytest.raises(ArgumentError, match="at least 2 points"):
-        wasserstein_correlation(check_sample([[0.0]], [[1]]))
+        wasserstein_correlation.compute(check_sample([[0.0]], [[1]]))

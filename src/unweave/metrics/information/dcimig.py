@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from unweave.metrics.information.discretise import discretise
+from unweave.metrics.information.discretise import Rule, discretise
 from unweave.metrics.information.mutual_information import (
     entropy,
     gap_of_two_largest,
     mutual_information_matrix,
     varying_factors,
 )
-from unweave.metrics.score import Sample, Score
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.metrics.sample import Sample
+from unweave.parameters import Count
 
 
-def dcimig(sample: Sample, *, num_bins: int = 20, rule: str = "min_max") -> Score:
+@register_metric("dcimig", label="DCIMIG", takes="sample")
+def dcimig(sample: Sample, *, num_bins: Count = 20, rule: Rule = "min_max") -> Score:
     """Sum over factors of the largest gap among the codes that chose the factor, over sum_k H(v_k).
 
     Sepliarskaia et al., "Evaluating disentangled representations", 2020. A code j chooses the factor that it

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from unweave.errors import ArgumentError, unknown_name
+from unweave.arrays import AnyArray, FloatArray, IntArray
+from unweave.parameters import Count, check_arguments
 
-RULES = ("histogram", "min_max")
+Rule = Literal["histogram", "min_max"]
 
 
-def discretise(
-    codes: npt.NDArray[Any], num_bins: int = 20, *, rule: str = "histogram"
-) -> npt.NDArray[np.int64]:
+def discretise(codes: AnyArray, num_bins: Count = 20, *, rule: Rule = "histogram") -> IntArray:
     """The bin of every code: (n, D) numbers to (n, D) integers from 0 to ``num_bins`` - 1.
 
     Each dimension has ``num_bins`` bins of equal width between its smallest and its largest value. Bins are
@@ -30,10 +28,7 @@ def discretise(
     side, as numpy does) or the first one (``min_max``). Where a dimension's range is so narrow that its edges
     coincide in float64, ``numpy.histogram`` gives up; here the values go to the last of the equal edges.
     """
-    if num_bins < 1:
-        raise ArgumentError("num_bins", num_bins, "needs at least 1")
-    if rule not in RULES:
-        raise unknown_name("rule", rule, RULES)
+    check_arguments(discretise, {"num_bins": num_bins, "rule": rule})
     # One contiguous row per dimension: a search through a strided column costs five times as much.
     single = rule == "histogram" and np.asarray(codes).dtype == np.float32
     columns = np.ascontiguousarray(np.asarray(codes).T, dtype=np.float32 if single else np.float64)
@@ -48,7 +43,7 @@ def discretise(
     return np.ascontiguousarray(bins.T)
 
 
-def histogram_edges(columns: npt.NDArray[Any], num_bins: int) -> npt.NDArray[Any]:
+def histogram_edges(columns: AnyArray, num_bins: int) -> AnyArray:
     """The edges that ``numpy.histogram`` puts on each row of (D, n): (D, num_bins + 1)."""
     low, high = columns.min(axis=1), columns.max(axis=1)
     constant = low == high
@@ -56,9 +51,9 @@ def histogram_edges(columns: npt.NDArray[Any], num_bins: int) -> npt.NDArray[Any
     return np.linspace(low, high, num_bins + 1, axis=1)
 
 
-def _scaled_to_unit(columns: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _scaled_to_unit(columns: AnyArray) -> FloatArray:
     """Rows scaled to [0, 1], with the order of operations (and so the rounding) of ``minmax_scale``."""
     low, width = columns.min(axis=1), np.ptp(columns, axis=1)
     scale = 1 / np.where(width < 10 * np.finfo(np.float64).eps, 1.0, width)
-    scaled: npt.NDArray[np.float64] = columns * scale[:, None] + (0 - low * scale)[:, None]
+    scaled: FloatArray = columns * scale[:, None] + (0 - low * scale)[:, None]
     return scaled

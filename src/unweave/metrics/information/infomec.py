@@ -6,23 +6,18 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import digamma
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import log_loss
-from sklearn.preprocessing import OneHotEncoder
 
-from unweave.errors import ArgumentError
+from unweave.arrays import FloatArray, IntArray
 from unweave.metrics.information.mutual_information import entropy, mutual_information_matrix, varying_factors
-from unweave.metrics.score import Sample, Score
-from unweave.metrics.solvers.linear_algebra import logistic_regression, one_thread, standardised
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.metrics.sample import Sample
+from unweave.parameters import Count, Seed
 
-Array = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.int64]
 
-
+@register_metric("infomec", label="InfoMEC", takes="sample")
 def infomec(
-    sample: Sample, *, discrete_latents: bool = False, num_neighbors: int = 10, seed: int = 0
+    sample: Sample, *, discrete_latents: bool = False, num_neighbors: Count = 10, seed: Seed = 0
 ) -> Score:
     """InfoM (the value), InfoC and InfoE of Hsu et al., "Disentanglement via latent quantization", 2023.
 
@@ -46,8 +41,6 @@ def infomec(
     one active latent InfoC is nan, as it is without any (all latents constant), when InfoM is 0. Factor
     values seen once are ignored by the estimate of I. Under 2 points, or if no factor varies: ArgumentError.
     """
-    if num_neighbors < 1:
-        raise ArgumentError("num_neighbors", num_neighbors, "needs at least 1")
     varying = varying_factors(sample)
     codes = sample.codes
     labels = np.stack([np.unique(v, return_inverse=True)[1] for v in sample.factors[:, varying].T], axis=1)
@@ -57,6 +50,8 @@ def infomec(
         information = mutual_information_matrix(categories, labels)
         active, inputs = ranges > 0, _one_hot().fit_transform(codes)
     else:
+        from unweave.metrics.solvers.linear_algebra import standardised
+
         inputs = standardised(codes)
         information = _neighbour_information(inputs, labels, num_neighbors, seed)
         active = ranges > ranges.max() / 20
@@ -83,12 +78,14 @@ def infomec(
     return Score(infom, details, params)
 
 
-def ross_information(code: Array, labels: Labels, num_neighbors: int) -> float:
+def ross_information(code: FloatArray, labels: IntArray, num_neighbors: int) -> float:
     """I(code; labels) in nats by nearest neighbours (Ross, 2014), for one continuous code (n,).
 
     psi(n) + mean psi(k) - mean psi(n_label) - mean psi(m), where m counts the points (itself included) nearer
-    than the k-th neighbour of the same label. Labels seen once are left out. Never below 0.
+    than the k-th neighbour of the same label. IntArray seen once are left out. Never below 0.
     """
+    from scipy.special import digamma
+
     counts = np.bincount(labels)
     seen_twice = counts[labels] > 1
     code, labels = code[seen_twice], labels[seen_twice]
@@ -104,7 +101,7 @@ def ross_information(code: Array, labels: Labels, num_neighbors: int) -> float:
     return float(max(0.0, digamma(len(code)) + terms.mean()))
 
 
-def _kth_distance(code: Array, labels: Labels, neighbours: Labels) -> Array:
+def _kth_distance(code: FloatArray, labels: IntArray, neighbours: IntArray) -> FloatArray:
     """Distance to the k-th neighbour of the same label; points are sorted by label, then by code.
 
     The k nearest are k of the points around: a to the left and k - a to the right, for the best a.
@@ -121,7 +118,7 @@ def _kth_distance(code: Array, labels: Labels, neighbours: Labels) -> Array:
     return distance
 
 
-def _count_within(code: Array, radius: Array) -> npt.NDArray[np.intp]:
+def _count_within(code: FloatArray, radius: FloatArray) -> IntArray:
     """How many points lie within each point's radius, itself included; exact also next to the rim."""
     ordered = np.sort(code)
     padded = np.concatenate([[-np.inf], ordered, [np.inf]])
@@ -129,11 +126,11 @@ def _count_within(code: Array, radius: Array) -> npt.NDArray[np.intp]:
     first = first - (code - padded[first] <= radius) + (code - padded[first + 1] > radius)
     end = np.searchsorted(ordered, code + radius, side="right")
     end = end + (padded[end + 1] - code <= radius) - (padded[end] - code > radius)
-    within: npt.NDArray[np.intp] = end - first
+    within: IntArray = end - first
     return within
 
 
-def _neighbour_information(codes: Array, labels: Labels, num_neighbors: int, seed: int) -> Array:
+def _neighbour_information(codes: FloatArray, labels: IntArray, num_neighbors: int, seed: int) -> FloatArray:
     # The authors' order of draws: factors outside, latents inside, so that a seed gives their numbers.
     random = np.random.RandomState(seed)
     information = np.empty((codes.shape[1], labels.shape[1]))
@@ -144,7 +141,9 @@ def _neighbour_information(codes: Array, labels: Labels, num_neighbors: int, see
     return information
 
 
-def _one_hot() -> OneHotEncoder:
+def _one_hot() -> Any:
+    from sklearn.preprocessing import OneHotEncoder
+
     return OneHotEncoder(
         categories="auto",
         drop=None,
@@ -156,7 +155,12 @@ def _one_hot() -> OneHotEncoder:
     )
 
 
-def _prediction_loss(inputs: Any, labels: Labels) -> tuple[float, bool]:
+def _prediction_loss(inputs: Any, labels: IntArray) -> tuple[float, bool]:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.metrics import log_loss
+
+    from unweave.metrics.solvers.linear_algebra import logistic_regression, one_thread
+
     model = logistic_regression("lbfgs", penalty=np.inf, iterations=100, class_weight="balanced")
     with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -164,12 +168,12 @@ def _prediction_loss(inputs: Any, labels: Labels) -> tuple[float, bool]:
     return float(log_loss(labels, model.predict_proba(inputs))), bool(model.n_iter_.max() < 100)
 
 
-def _shares(matrix: Array) -> Array:
+def _shares(matrix: FloatArray) -> FloatArray:
     """The part of each row's sum that lies in its largest entry; 1/K for a row of zeros."""
     total, largest = matrix.sum(axis=1), matrix.max(axis=1)
-    shares: Array = np.where(total > 0, largest / np.where(total > 0, total, 1.0), 1 / matrix.shape[1])
+    shares: FloatArray = np.where(total > 0, largest / np.where(total > 0, total, 1.0), 1 / matrix.shape[1])
     return shares
 
 
-def _above_chance(shares: Array, chance: float) -> float:
+def _above_chance(shares: FloatArray, chance: float) -> float:
     return 1.0 if chance == 1 else float((shares.mean() - chance) / (1 - chance))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Annotated
 
-from unweave.errors import ArgumentError
-from unweave.metrics.information.discretise import discretise
+import numpy as np
+from annotated_types import Ge
+
+from unweave.metrics.information.discretise import Rule, discretise
 from unweave.metrics.information.mutual_information import (
     entropy,
     gap_of_two_largest,
@@ -13,10 +15,13 @@ from unweave.metrics.information.mutual_information import (
     mutual_information_matrix,
     varying_factors,
 )
-from unweave.metrics.score import Sample, Score
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.metrics.sample import Sample
 
 
-def jemmig(sample: Sample, *, num_bins: int = 20, rule: str = "min_max") -> Score:
+@register_metric("jemmig", label="JEMMIG", takes="sample")
+def jemmig(sample: Sample, *, num_bins: Annotated[int, Ge(2)] = 20, rule: Rule = "min_max") -> Score:
     """1 - mean over k of (H(z_a, v_k) - I(z_a; v_k) + I(z_b; v_k)) / (H(v_k) + log num_bins).
 
     Do & Tran, "Theory and evaluation metrics for learning disentangled representations", 2020, where a and b
@@ -29,8 +34,6 @@ def jemmig(sample: Sample, *, num_bins: int = 20, rule: str = "min_max") -> Scor
     Of codes that know equally much, a is the one with the smallest joint entropy. With one code the second
     best is 0. Under 2 bins or 2 points, or if no factor varies: ArgumentError.
     """
-    if num_bins < 2:
-        raise ArgumentError("num_bins", num_bins, "needs at least 2")
     varying = varying_factors(sample)
     bins = discretise(sample.given, num_bins, rule=rule)
     matrix = mutual_information_matrix(bins, sample.factors)

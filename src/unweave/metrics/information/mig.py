@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from unweave.errors import unknown_name
-from unweave.metrics.information.discretise import discretise
+from unweave.arrays import BoolArray, FloatArray
+from unweave.metrics.information.discretise import Rule, discretise
 from unweave.metrics.information.mutual_information import (
     entropy,
     gap_of_two_largest,
     mutual_information_matrix,
     varying_factors,
 )
-from unweave.metrics.score import Sample, Score
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.metrics.sample import Sample
+from unweave.parameters import Count
 
-RULE_OF = {"factor": "histogram", "code": "min_max"}
+Denominator = Literal["factor", "code"]
+RULE_OF: dict[Denominator, Rule] = {"factor": "histogram", "code": "min_max"}
 
 
-def mig(sample: Sample, *, num_bins: int = 20, denominator: str = "factor", rule: str | None = None) -> Score:
+@register_metric("mig", label="MIG", takes="sample", paper=True)
+def mig(
+    sample: Sample, *, num_bins: Count = 20, denominator: Denominator = "factor", rule: Rule | None = None
+) -> Score:
     """MIG = mean over k of (I(z_a; v_k) - I(z_b; v_k)) / H(v_k), with a and b the two codes that know most.
 
     Chen et al., "Isolating sources of disentanglement in variational autoencoders", 2018, with codes binned
@@ -37,8 +43,6 @@ def mig(sample: Sample, *, num_bins: int = 20, denominator: str = "factor", rule
     A perfect code of a factor with more values than bins scores below 1. With one code the second best is 0.
     A constant code knows nothing. Under 2 points, or if no factor varies: ArgumentError.
     """
-    if denominator not in RULE_OF:
-        raise unknown_name("denominator", denominator, RULE_OF)
     rule = RULE_OF[denominator] if rule is None else rule
     varying = varying_factors(sample)
     bins = discretise(sample.given, num_bins, rule=rule)
@@ -53,9 +57,9 @@ def mig(sample: Sample, *, num_bins: int = 20, denominator: str = "factor", rule
 
 
 def gap_score(
-    matrix: npt.NDArray[np.float64],
-    factor_entropy: npt.NDArray[np.float64],
-    varying: npt.NDArray[np.bool_],
+    matrix: FloatArray,
+    factor_entropy: FloatArray,
+    varying: BoolArray,
     params: dict[str, Any],
 ) -> Score:
     """The mean gap of a (D, K) matrix of mutual information, relative to the factors' entropies."""

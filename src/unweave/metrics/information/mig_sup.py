@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from unweave.errors import unknown_name
-from unweave.metrics.information.discretise import discretise
-from unweave.metrics.information.mig import RULE_OF
+from unweave.metrics.information.discretise import Rule, discretise
+from unweave.metrics.information.mig import RULE_OF, Denominator
 from unweave.metrics.information.mutual_information import (
     entropy,
     gap_of_two_largest,
     mutual_information_matrix,
     varying_factors,
 )
-from unweave.metrics.score import Sample, Score
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.metrics.sample import Sample
+from unweave.parameters import Count
 
 
+@register_metric("mig_sup", label="MIG-sup", takes="sample")
 def mig_sup(
-    sample: Sample, *, denominator: str = "code", num_bins: int = 20, rule: str | None = None
+    sample: Sample, *, denominator: Denominator = "code", num_bins: Count = 20, rule: Rule | None = None
 ) -> Score:
     """Mean over codes of the gap between the two factors that a code knows best, in normalised information.
 
@@ -32,8 +35,6 @@ def mig_sup(
     A constant code has gap 0 and counts. With one factor the second best is 0. Under 2 points, or if no
     factor varies: ArgumentError.
     """
-    if denominator not in RULE_OF:
-        raise unknown_name("denominator", denominator, RULE_OF)
     rule = RULE_OF[denominator] if rule is None else rule
     varying = varying_factors(sample)
     bins = discretise(sample.given, num_bins, rule=rule)

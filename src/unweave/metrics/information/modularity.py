@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from unweave.metrics.information.discretise import discretise
+from unweave.arrays import FloatArray
+from unweave.metrics.information.discretise import Rule, discretise
 from unweave.metrics.information.mutual_information import mutual_information_matrix, varying_factors
-from unweave.metrics.score import Sample, Score
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.metrics.sample import Sample
+from unweave.parameters import Count
 
-Array = npt.NDArray[np.float64]
 
-
-def modularity(sample: Sample, *, num_bins: int = 20, rule: str = "histogram") -> Score:
+@register_metric("modularity", label="Modularity", takes="sample", paper=True)
+def modularity(sample: Sample, *, num_bins: Count = 20, rule: Rule = "histogram") -> Score:
     """Mean over codes of 1 - (sum_k m_k^2 - max_k m_k^2) / ((K - 1) max_k m_k^2), with m_k = I(z; v_k).
 
     Ridgeway & Mozer, "Learning deep disentangled embeddings with the F-statistic loss", 2018, with codes
@@ -33,7 +35,7 @@ def modularity(sample: Sample, *, num_bins: int = 20, rule: str = "histogram") -
     return Score(float(per_code.mean()), {"matrix": matrix, "per_code": per_code}, params)
 
 
-def modularity_per_code(matrix: Array) -> Array:
+def modularity_per_code(matrix: FloatArray) -> FloatArray:
     """The modularity of each row of a (D, K) matrix of mutual information; 0 for a row of zeros."""
     squares = np.square(matrix)
     largest = squares.max(axis=1)

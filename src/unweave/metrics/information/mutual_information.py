@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
-from scipy.special import xlogy
 
+from unweave.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from unweave.errors import ArgumentError
-from unweave.metrics.score import Sample
-
-Array = npt.NDArray[np.float64]
-Discrete = npt.NDArray[np.int64]
+from unweave.metrics.sample import Sample
 
 # How many indices a joint histogram may hold at once (32 MB); more columns are taken in turns.
 INDICES_AT_ONCE = 4_000_000
@@ -20,7 +14,7 @@ INDICES_AT_ONCE = 4_000_000
 ROUNDING = 1e-13
 
 
-def mutual_information_matrix(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Array:
+def mutual_information_matrix(first: AnyArray, second: AnyArray) -> FloatArray:
     """I(first_d; second_k) = H(first_d) + H(second_k) - H(first_d, second_k) in nats, (D, K).
 
     ``first`` (n, D) and ``second`` (n, K) are integers: binned codes and factors, or binned codes twice. The
@@ -35,7 +29,7 @@ def mutual_information_matrix(first: npt.NDArray[Any], second: npt.NDArray[Any])
     return information
 
 
-def entropy(discrete: npt.NDArray[Any]) -> Array:
+def entropy(discrete: AnyArray) -> FloatArray:
     """H = -sum p log p of each column of (n, d) integers, in nats: (d,). Exactly 0 for a constant column."""
     rows = _rows(discrete)
     sizes = rows.max(axis=1) + 1
@@ -44,7 +38,7 @@ def entropy(discrete: npt.NDArray[Any]) -> Array:
     return _entropies(counts, starts, rows.shape[1])
 
 
-def joint_entropy_matrix(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Array:
+def joint_entropy_matrix(first: AnyArray, second: AnyArray) -> FloatArray:
     """H(first_d, second_k) in nats, (D, K), from one joint histogram of all pairs of columns."""
     left, right = _rows(first), _rows(second)
     at_once = max(1, INDICES_AT_ONCE // right.size)
@@ -52,10 +46,10 @@ def joint_entropy_matrix(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> A
     return np.concatenate(parts)
 
 
-def gap_of_two_largest(matrix: Array, axis: int) -> Array:
+def gap_of_two_largest(matrix: FloatArray, axis: int) -> FloatArray:
     """Largest minus second largest entry along ``axis``; where there is one entry only, that entry."""
     ordered = np.sort(np.moveaxis(matrix, axis, 0), axis=0)
-    gap: Array = ordered[-1] - ordered[-2] if len(ordered) > 1 else ordered[-1]
+    gap: FloatArray = ordered[-1] - ordered[-2] if len(ordered) > 1 else ordered[-1]
     return gap
 
 
@@ -65,16 +59,16 @@ def check_rows(rows: int) -> None:
         raise ArgumentError("sample", f"{rows} point(s)", "needs at least 2 points")
 
 
-def varying_factors(sample: Sample) -> npt.NDArray[np.bool_]:
+def varying_factors(sample: Sample) -> BoolArray:
     """Which factors have more than one value in the sample; an error if none has, or with under 2 points."""
     check_rows(len(sample.codes))
-    varying: npt.NDArray[np.bool_] = (sample.factors != sample.factors[0]).any(axis=0)
+    varying: BoolArray = (sample.factors != sample.factors[0]).any(axis=0)
     if not varying.any():
         raise ArgumentError("factors", "one value per factor", "needs a factor that varies in the sample")
     return varying
 
 
-def _joint_entropies(left: Discrete, right: Discrete) -> Array:
+def _joint_entropies(left: IntArray, right: IntArray) -> FloatArray:
     left_sizes, right_sizes = left.max(axis=1) + 1, right.max(axis=1) + 1
     cells = left_sizes[:, None] * right_sizes[None, :]
     starts = (np.cumsum(cells) - cells.ravel()).reshape(cells.shape)
@@ -85,15 +79,17 @@ def _joint_entropies(left: Discrete, right: Discrete) -> Array:
     return _entropies(counts, starts.ravel(), left.shape[1]).reshape(cells.shape)
 
 
-def _entropies(counts: npt.NDArray[np.intp], starts: npt.NDArray[np.int64], total: int) -> Array:
+def _entropies(counts: IntArray, starts: IntArray, total: int) -> FloatArray:
     """Entropies of several histograms that lie one after another: log n - (1/n) sum c log c."""
+    from scipy.special import xlogy
+
     table = xlogy(counts, counts)
-    entropies: Array = np.log(total) - np.add.reduceat(table, starts) / total
+    entropies: FloatArray = np.log(total) - np.add.reduceat(table, starts) / total
     entropies[entropies < ROUNDING] = 0.0
     return entropies
 
 
-def _rows(discrete: npt.NDArray[Any]) -> Discrete:
+def _rows(discrete: AnyArray) -> IntArray:
     """Columns as contiguous rows of small indices: renumbered if values are negative or far apart."""
     rows = np.ascontiguousarray(np.asarray(discrete, dtype=np.int64).T)
     if rows.min() >= 0 and rows.max() < max(256, 2 * rows.shape[1]):

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import ndtr, xlogy
 
+from unweave.arrays import AnyArray, FloatArray, IntArray
 from unweave.errors import ArgumentError
 from unweave.metrics.information.discretise import discretise, histogram_edges
 from unweave.metrics.information.mig import gap_score
 from unweave.metrics.information.mutual_information import entropy, mutual_information_matrix, varying_factors
-from unweave.metrics.score import Sample, Score
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.metrics.sample import Sample
 from unweave.metrics.unlabelled.posterior import check_log_variance
+from unweave.parameters import Count
 
-Array = npt.NDArray[np.float64]
 
-
+@register_metric("rmig", label="RMIG", takes="sample")
 def rmig(
     sample: Sample,
     *,
-    log_variance: npt.NDArray[np.floating] | None = None,
-    num_bins: int = 20,
+    log_variance: AnyArray | None = None,
+    num_bins: Count = 20,
     limits: tuple[float, float] | None = None,
 ) -> Score:
     """The gap of MIG, with I(z_i; v_k) taken under the noise of the encoder.
@@ -42,15 +43,13 @@ def rmig(
     if log_variance is None and limits is None:
         matrix = mutual_information_matrix(discretise(sample.given, num_bins), sample.factors)
     else:
-        if num_bins < 1:
-            raise ArgumentError("num_bins", num_bins, "needs at least 1")
         inner = _inner_edges(sample.codes, num_bins, limits)
         matrix = _information(_bin_mass(sample.codes, log_variance, inner), sample.factors)
     params = {"num_bins": num_bins, "limits": limits, "noise": log_variance is not None}
     return gap_score(matrix, entropy(sample.factors), varying, params)
 
 
-def _inner_edges(codes: Array, num_bins: int, limits: tuple[float, float] | None) -> Array:
+def _inner_edges(codes: FloatArray, num_bins: int, limits: tuple[float, float] | None) -> FloatArray:
     """The edges between bins, (D, num_bins - 1)."""
     if limits is None:
         return histogram_edges(np.ascontiguousarray(codes.T), num_bins)[:, 1:-1]
@@ -58,8 +57,10 @@ def _inner_edges(codes: Array, num_bins: int, limits: tuple[float, float] | None
     return np.broadcast_to(edges, (codes.shape[1], num_bins - 1))
 
 
-def _bin_mass(codes: Array, log_variance: npt.NDArray[np.floating] | None, inner: Array) -> Array:
+def _bin_mass(codes: FloatArray, log_variance: AnyArray | None, inner: FloatArray) -> FloatArray:
     """q(s | x_n) for every dimension, point and bin: (D, n, num_bins)."""
+    from scipy.special import ndtr
+
     above = codes.T[:, :, None] - inner[:, None, :]
     if log_variance is None:
         reached = (above >= 0).astype(np.float64)
@@ -67,11 +68,13 @@ def _bin_mass(codes: Array, log_variance: npt.NDArray[np.floating] | None, inner
         noise = check_log_variance(log_variance, codes.shape)
         reached = ndtr(above / np.exp(0.5 * noise).T[:, :, None])
     ones, zeros = np.ones((*reached.shape[:2], 1)), np.zeros((*reached.shape[:2], 1))
-    mass: Array = -np.diff(np.concatenate([ones, reached, zeros], axis=2), axis=2)
+    mass: FloatArray = -np.diff(np.concatenate([ones, reached, zeros], axis=2), axis=2)
     return np.maximum(mass, 0.0)
 
 
-def _information(mass: Array, factors: npt.NDArray[np.int64]) -> Array:
+def _information(mass: FloatArray, factors: IntArray) -> FloatArray:
+    from scipy.special import xlogy
+
     columns = []
     for factor in factors.T:
         order = np.argsort(factor, kind="stable")
@@ -79,5 +82,5 @@ def _information(mass: Array, factors: npt.NDArray[np.int64]) -> Array:
         joint = np.add.reduceat(mass[:, order], starts, axis=1) / len(factor)
         code, value = joint.sum(axis=1, keepdims=True), joint.sum(axis=2, keepdims=True)
         columns.append((xlogy(joint, joint) - xlogy(joint, code * value)).sum(axis=(1, 2)))
-    information: Array = np.maximum(np.stack(columns, axis=1), 0.0)
+    information: FloatArray = np.maximum(np.stack(columns, axis=1), 0.0)
     return information

@@ -4,41 +4,47 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 
+from unweave.arrays import FloatArray, IntArray
 from unweave.metrics.interventions.votes import (
     Interventions,
     TableInterventions,
     VoteSource,
-    check_choice,
-    check_counts,
-    seeded,
     vote_blocks,
     vote_source,
 )
-from unweave.metrics.score import Score
-from unweave.metrics.solvers.linear_algebra import logistic_regression, one_thread
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.parameters import Count, Seed
 
-Array = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.int64]
-Predict = Callable[[Array], Labels]
-Fit = Callable[[Array, Labels, np.random.RandomState], tuple[Predict, bool]]
+Predict = Callable[[FloatArray], IntArray]
+Fit = Callable[[FloatArray, IntArray, np.random.RandomState], tuple[Predict, bool]]
+
+Solver = Literal["lbfgs", "liblinear_ovr"]
 
 _ITERATIONS = 100
 
 
+@register_metric(
+    "beta_vae",
+    label="BetaVAE",
+    takes="interventions",
+    factors="two",
+    paper=True,
+    sizes=("num_train", "num_eval"),
+    images=lambda params: 2 * params["batch_size"] * (params["num_train"] + params["num_eval"]),
+)
 def beta_vae(
     representation: Interventions | TableInterventions,
     *,
-    seed: int = 0,
-    batch_size: int = 64,
-    num_train: int = 10_000,
-    num_eval: int = 5_000,
-    solver: str = "lbfgs",
+    seed: Seed = 0,
+    batch_size: Count = 64,
+    num_train: Count = 10_000,
+    num_eval: Count = 5_000,
+    solver: Solver = "lbfgs",
 ) -> Score:
     """How well a linear classifier tells which factor two batches have in common.
 
@@ -57,8 +63,7 @@ def beta_vae(
     ``details``: ``train_accuracy``, ``eval_accuracy`` (the value), ``converged`` and ``excluded``, the factors
     with one value.
     """
-    fits: dict[str, Fit] = {"lbfgs": _multinomial, "liblinear_ovr": _one_vs_rest}
-    check_choice("solver", solver, tuple(fits))
+    fits: dict[Solver, Fit] = {"lbfgs": _multinomial, "liblinear_ovr": _one_vs_rest}
     sizes = {"batch_size": batch_size, "num_train": num_train, "num_eval": num_eval}
     details = held_factor_accuracy(representation, fits[solver], seed=seed, **sizes)
     return Score(details["eval_accuracy"], details, {"seed": seed, **sizes, "solver": solver})
@@ -74,8 +79,7 @@ def held_factor_accuracy(
     num_eval: int,
 ) -> dict[str, Any]:
     """Accuracies of a classifier of the held factor from mean absolute differences of pairs."""
-    check_counts(1, batch_size=batch_size, num_train=num_train, num_eval=num_eval)
-    rng = seeded(seed)
+    rng = np.random.RandomState(seed)  # the stream of disentanglement_lib: part of the protocol
     source = vote_source(representation)
     points, labels = difference_points(source, num_train, batch_size, rng)
     predict, converged = fit(points, labels, rng) if np.ptp(labels) else (_always(labels[0]), True)
@@ -92,7 +96,7 @@ def held_factor_accuracy(
 
 def difference_points(
     source: VoteSource, number: int, batch_size: int, rng: np.random.RandomState
-) -> tuple[Array, Labels]:
+) -> tuple[FloatArray, IntArray]:
     """Mean absolute differences (number, D) of pairs that share a factor, and that factor (number,)."""
     points, labels = [], []
     for votes in vote_blocks(source, number, 2, batch_size, "pair", rng):
@@ -105,7 +109,11 @@ def _always(label: int) -> Predict:
     return lambda points: np.full(len(points), label, dtype=np.int64)
 
 
-def _multinomial(points: Array, labels: Labels, rng: np.random.RandomState) -> tuple[Predict, bool]:
+def _multinomial(points: FloatArray, labels: IntArray, rng: np.random.RandomState) -> tuple[Predict, bool]:
+    from sklearn.exceptions import ConvergenceWarning
+
+    from unweave.metrics.solvers.linear_algebra import logistic_regression, one_thread
+
     model = logistic_regression("lbfgs", iterations=_ITERATIONS, random_state=rng)
     with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -113,8 +121,12 @@ def _multinomial(points: Array, labels: Labels, rng: np.random.RandomState) -> t
     return model.predict, bool(model.n_iter_.max() < _ITERATIONS)
 
 
-def _one_vs_rest(points: Array, labels: Labels, rng: np.random.RandomState) -> tuple[Predict, bool]:
+def _one_vs_rest(points: FloatArray, labels: IntArray, rng: np.random.RandomState) -> tuple[Predict, bool]:
     """One model per class, of two classes for the second only. Draws once, as liblinear for all classes does."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    from unweave.metrics.solvers.linear_algebra import logistic_regression
+
     classes = np.unique(labels)
     random_state = rng.randint(np.iinfo(np.int32).max)
     models = []
@@ -124,10 +136,10 @@ def _one_vs_rest(points: Array, labels: Labels, rng: np.random.RandomState) -> t
             warnings.simplefilter("ignore", ConvergenceWarning)
             models.append(model.fit(points, labels == label))
 
-    def predict(points: Array) -> Labels:
+    def predict(points: FloatArray) -> IntArray:
         scores = np.stack([model.decision_function(points) for model in models], axis=1)
         best = np.argmax(scores, axis=1) if len(models) > 1 else (scores[:, 0] > 0).astype(np.int64)
-        predicted: Labels = classes[best]
+        predicted: IntArray = classes[best]
         return predicted
 
     return predict, all(model.n_iter_.max() < _ITERATIONS for model in models)

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from unweave.arrays import IntArray
 from unweave.errors import ArgumentError
 from unweave.metrics.solvers.compiled import compiled
 
-Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint32]
 
 _FEWEST_WORDS = 64
 
 
-def randints(rng: np.random.RandomState, calls: Sequence[tuple[int, int]], repeats: int) -> Integers:
+def randints(rng: np.random.RandomState, calls: Sequence[tuple[int, int]], repeats: int) -> IntArray:
     """What ``repeats`` rounds of ``rng.randint(size, size=n)`` for each (size, n) of ``calls`` give.
 
     Returns (repeats, sum of n), bit for bit, and leaves ``rng`` where those calls would leave it, so
@@ -60,7 +60,7 @@ def _words(rng: np.random.RandomState, n: int) -> Words:
 
 @compiled
 def _accept(
-    words: Words, limits: Words, masks: Words, ends: Integers, out: Integers, filled: int
+    words: Words, limits: Words, masks: Words, ends: IntArray, out: IntArray, filled: int
 ) -> tuple[int, int]:
     """Fill ``out`` from position ``filled`` on, as far as ``words`` go: (filled, words used).
 

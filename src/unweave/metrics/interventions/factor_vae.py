@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from typing import Annotated, Literal
 
-from unweave.errors import ArgumentError
+import numpy as np
+from annotated_types import Ge
+
+from unweave.arrays import BoolArray, FloatArray, IntArray
 from unweave.metrics.interventions.votes import (
     Interventions,
     TableInterventions,
     VoteSource,
-    check_choice,
-    check_counts,
-    seeded,
     vote_blocks,
     vote_source,
 )
-from unweave.metrics.score import Score
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.parameters import Count, NonNegative, Seed
 
-Array = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
+AtLeastTwo = Annotated[int, Ge(2)]
+Prune = Literal["std", "variance"] | None
 
 
+@register_metric(
+    "factor_vae",
+    label="FactorVAE",
+    takes="interventions",
+    factors="two",
+    paper=True,
+    protocols={"paper": {"prune": "variance"}, "dlib": {"prune": "std"}},
+    sizes=("num_train", "num_eval", "num_variance_estimate"),
+    images=lambda params: params["batch_size"] * (params["num_train"] + params["num_eval"]),
+)
 def factor_vae(
     representation: Interventions | TableInterventions,
     *,
-    seed: int = 0,
-    batch_size: int = 64,
-    num_train: int = 10_000,
-    num_eval: int = 5_000,
-    num_variance_estimate: int = 10_000,
-    prune: str | None = "std",
-    threshold: float = 0.05,
+    seed: Seed = 0,
+    batch_size: AtLeastTwo = 64,
+    num_train: Count = 10_000,
+    num_eval: Count = 5_000,
+    num_variance_estimate: AtLeastTwo = 10_000,
+    prune: Prune = "std",
+    threshold: NonNegative = 0.05,
 ) -> Score:
     """How well the code that varies least tells which factor is held.
 
@@ -52,13 +63,7 @@ def factor_vae(
     ``eval_matrix`` (D, K); ``variance`` (D,); ``num_active``, the number of codes that are not left out (the
     library gives the number of all codes under this name); ``excluded``, the factors with one value.
     """
-    check_counts(1, num_train=num_train, num_eval=num_eval)
-    check_counts(2, batch_size=batch_size, num_variance_estimate=num_variance_estimate)
-    if prune is not None:
-        check_choice("prune", prune, ("std", "variance"))
-    if not threshold >= 0:
-        raise ArgumentError("threshold", threshold, "needs a number of at least 0")
-    rng = seeded(seed)
+    rng = np.random.RandomState(seed)  # the stream of disentanglement_lib: part of the protocol
     source = vote_source(representation)
     variance = source.sample(num_variance_estimate, rng).var(axis=0, ddof=1)
     active = _active(variance, prune, threshold)
@@ -94,10 +99,10 @@ def count_votes(
     source: VoteSource,
     number: int,
     batch_size: int,
-    variance: Array,
-    active: npt.NDArray[np.bool_],
+    variance: FloatArray,
+    active: BoolArray,
     rng: np.random.RandomState,
-) -> Counts:
+) -> IntArray:
     """How often each code varied least while each factor was held (D, K)."""
     latents = np.flatnonzero(active)
     counts = np.zeros((len(variance), source.num_factors), dtype=np.int64)
@@ -109,11 +114,11 @@ def count_votes(
     return counts
 
 
-def _active(variance: Array, prune: str | None, threshold: float) -> npt.NDArray[np.bool_]:
+def _active(variance: FloatArray, prune: Prune, threshold: float) -> BoolArray:
     if prune is None:
         return np.ones(len(variance), dtype=bool)
     return (np.sqrt(variance) if prune == "std" else variance) >= threshold
 
 
-def _agreement(votes: Counts, factor_of: Counts) -> float:
+def _agreement(votes: IntArray, factor_of: IntArray) -> float:
     return float(votes[np.arange(len(votes)), factor_of].sum() / votes.sum())

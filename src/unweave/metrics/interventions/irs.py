@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from typing import Annotated
 
-from unweave.errors import ArgumentError
+import numpy as np
+from annotated_types import Gt, Le
+
+from unweave.arrays import FloatArray, IntArray
 from unweave.metrics.information.discretise import discretise
 from unweave.metrics.information.mutual_information import check_rows
-from unweave.metrics.score import Sample, Score
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.metrics.sample import Sample
+from unweave.parameters import Count
 
-Array = npt.NDArray[np.float64]
 
-
-def irs(sample: Sample, *, diff_quantile: float = 0.99, num_bins: int = 20) -> Score:
+@register_metric("irs", label="IRS", takes="sample")
+def irs(
+    sample: Sample, *, diff_quantile: Annotated[float, Gt(0), Le(1)] = 0.99, num_bins: Count = 20
+) -> Score:
     """How little a code moves while the factor that it stands for is held fixed.
 
     Suter et al., "Robustly disentangled causal mechanisms", 2019, as in disentanglement_lib. For factor k
@@ -31,8 +37,6 @@ def irs(sample: Sample, *, diff_quantile: float = 0.99, num_bins: int = 20) -> S
     Factor values seen once deviate by 0, so samples of few points per value score too high. Weights make the
     value depend on the scale of each code. Under 2 points: ArgumentError.
     """
-    if not 0 < diff_quantile <= 1:
-        raise ArgumentError("diff_quantile", diff_quantile, "needs a number in (0, 1]")
     check_rows(len(sample.codes))
     active = np.ptp(sample.codes, axis=0) > 0
     codes = sample.codes[:, active]
@@ -53,10 +57,10 @@ def irs(sample: Sample, *, diff_quantile: float = 0.99, num_bins: int = 20) -> S
     return Score(value, details, {"diff_quantile": diff_quantile, "num_bins": num_bins})
 
 
-def _mean_deviation(codes: Array, groups: npt.NDArray[np.int64], quantile: float) -> Array:
+def _mean_deviation(codes: FloatArray, groups: IntArray, quantile: float) -> FloatArray:
     """Mean over groups of the quantile of distances to the group's mean: (D,)."""
     order = np.argsort(groups, kind="stable")
     parts = np.split(codes[order], np.flatnonzero(np.diff(groups[order])) + 1)
     deviations = [np.quantile(np.abs(part - part.mean(axis=0)), quantile, axis=0) for part in parts]
-    mean: Array = np.mean(deviations, axis=0)
+    mean: FloatArray = np.mean(deviations, axis=0)
     return mean

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from unweave.arrays import FloatArray, IntArray
 from unweave.data.factors import FactorSpace
-from unweave.errors import ArgumentError, unknown_name
-from unweave.metrics.interventions.draws import randints
-from unweave.metrics.score import Codes, Factors, Sample
+from unweave.errors import ArgumentError
+from unweave.metrics.sample import Sample
 
 Held = Literal["pair", "batch"]
 Random = np.random.RandomState
@@ -26,7 +25,7 @@ class Interventions(Protocol):
     def space(self) -> FactorSpace:
         """The factors, all discrete."""
 
-    def codes(self, factors: Factors, rng: Random) -> Codes:
+    def codes(self, factors: IntArray, rng: Random) -> FloatArray:
         """Codes (n, D) of images of these factors (n, K).
 
         ``rng`` is for what is random about an image of given factors (noise, a nuisance factor). Where
@@ -44,7 +43,7 @@ class Copies(Interventions, Protocol):
     def copies(self) -> int:
         """The number of values of the nuisance factor; 1 if there is none, or if more than it is random."""
 
-    def codes_of(self, factors: Factors, copy: npt.NDArray[np.int64]) -> Codes:
+    def codes_of(self, factors: IntArray, copy: IntArray) -> FloatArray:
         """Codes (n, D) of images of these factors (n, K) and values (n,) of the nuisance factor."""
 
 
@@ -54,8 +53,8 @@ class Votes(NamedTuple):
     ``factor`` (votes,) is the number of that factor, ``codes`` has shape (votes, batches, batch_size, D).
     """
 
-    factor: npt.NDArray[np.int64]
-    codes: Codes
+    factor: IntArray
+    codes: FloatArray
 
 
 class VoteSource(Protocol):
@@ -66,10 +65,10 @@ class VoteSource(Protocol):
         """K, the number of factors."""
 
     @property
-    def varying(self) -> npt.NDArray[np.int64]:
+    def varying(self) -> IntArray:
         """The factors with more than one value: only these are held."""
 
-    def sample(self, n: int, rng: Random) -> Codes:
+    def sample(self, n: int, rng: Random) -> FloatArray:
         """Codes (n, D) of independent points."""
 
     def votes(self, number: int, batches: int, batch_size: int, held: Held, rng: Random) -> Votes:
@@ -93,16 +92,12 @@ class TableInterventions:
     """
 
     def __init__(self, sample: Sample) -> None:
-        self.space = FactorSpace(
-            [f"factor_{k}" for k in range(sample.factors.shape[1])],
-            [len(np.unique(column)) for column in sample.factors.T],
-        )
-        self.num_factors = self.space.num_factors
+        self.num_factors = sample.factors.shape[1]
         self.varying = np.flatnonzero((sample.factors != sample.factors[0]).any(axis=0))
         self._codes = sample.codes
         self._groups = {k: _Groups(k, sample.factors[:, k]) for k in self.varying.tolist()}
 
-    def sample(self, n: int, rng: Random) -> Codes:
+    def sample(self, n: int, rng: Random) -> FloatArray:
         """Codes (n, D) of rows drawn uniformly with replacement."""
         return self._codes[rng.randint(len(self._codes), size=n)]
 
@@ -126,7 +121,7 @@ class TableInterventions:
 class _Groups:
     """The rows of a table by the value of one factor: those of row i are ``order[start[i] :][:count[i]]``."""
 
-    def __init__(self, factor: int, values: npt.NDArray[np.int64]) -> None:
+    def __init__(self, factor: int, values: IntArray) -> None:
         _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
         self.order = np.argsort(group, kind="stable")
         self.count = sizes[group]
@@ -141,23 +136,21 @@ class _Groups:
                 "needs a value that occurs twice: bin it",
             )
 
-    def first(self, rng: Random, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    def first(self, rng: Random, shape: tuple[int, ...]) -> IntArray:
         """Rows whose value another row has too."""
         return self.repeated[rng.randint(len(self.repeated), size=shape)]
 
-    def others(
-        self, rng: Random, rows: npt.NDArray[np.int64], shape: tuple[int, ...]
-    ) -> npt.NDArray[np.int64]:
+    def others(self, rng: Random, rows: IntArray, shape: tuple[int, ...]) -> IntArray:
         """For each of the rows another one with the same value."""
         start, count = self.start[rows], self.count[rows]
         step = 1 + np.floor(rng.random_sample(shape) * (count - 1)).astype(np.int64)
-        others: npt.NDArray[np.int64] = self.order[start + (self.place[rows] - start + step) % count]
+        others: IntArray = self.order[start + (self.place[rows] - start + step) % count]
         return others
 
-    def fellows(self, rng: Random, rows: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
+    def fellows(self, rng: Random, rows: IntArray, n: int) -> IntArray:
         """For rows (..., 1) any n with the same value (..., n)."""
         step = np.floor(rng.random_sample((*rows.shape[:-1], n)) * self.count[rows]).astype(np.int64)
-        fellows: npt.NDArray[np.int64] = self.order[self.start[rows] + step]
+        fellows: IntArray = self.order[self.start[rows] + step]
         return fellows
 
 
@@ -181,7 +174,7 @@ class SpaceVotes:
         self._copies = int(getattr(representation, "copies", 1))
         self._images_draw = False
 
-    def sample(self, n: int, rng: Random) -> Codes:
+    def sample(self, n: int, rng: Random) -> FloatArray:
         """Codes (n, D) of images with all factors drawn."""
         return self._ask(self.space.sample(n, rng).astype(np.int64), rng)
 
@@ -210,8 +203,10 @@ class SpaceVotes:
 
     def _factors(
         self, number: int, batches: int, batch_size: int, held: Held, rng: Random, copies: int = 1
-    ) -> tuple[npt.NDArray[np.int64], Factors, npt.NDArray[np.int64]]:
+    ) -> tuple[IntArray, IntArray, IntArray]:
         """The held factors (votes,), all factors (votes, batches, batch_size, K) and the nuisance factor."""
+        from unweave.metrics.interventions.draws import randints
+
         calls = [(size, batch_size) for size in self._sizes] * batches + [(copies, batch_size)] * batches
         drawn = randints(rng, [(len(self.varying), 1), *calls], number)
         factor = self.varying[drawn[:, 0]]
@@ -222,10 +217,10 @@ class SpaceVotes:
         values[everyone, :, factor] = own[:, :1] if held == "pair" else own[:, :, :1]
         return factor, np.ascontiguousarray(values.swapaxes(2, 3)), copy
 
-    def _ask(self, factors: Factors, rng: Random) -> Codes:
+    def _ask(self, factors: IntArray, rng: Random) -> FloatArray:
         return self._check(self._representation.codes(factors, rng), factors)
 
-    def _check(self, given: Codes, factors: Factors) -> Codes:
+    def _check(self, given: FloatArray, factors: IntArray) -> FloatArray:
         codes = np.ascontiguousarray(given, dtype=np.float64)
         if codes.ndim != 2 or len(codes) != len(factors) or codes.shape[1] == 0:
             told, wanted = (
@@ -257,28 +252,6 @@ def vote_blocks(
     block = max(1, _POINTS_PER_BLOCK // (batches * batch_size))
     for start in range(0, number, block):
         yield source.votes(min(block, number - start), batches, batch_size, held, rng)
-
-
-def check_counts(least: int, **counts: int) -> None:
-    """Every argument a whole number of at least ``least``."""
-    for name, value in counts.items():
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not whole or value < least:
-            raise ArgumentError(name, value, f"needs a whole number of at least {least}")
-
-
-def seeded(seed: int) -> Random:
-    """The kind of random source that disentanglement_lib uses: its stream is part of the protocol."""
-    check_counts(0, seed=seed)
-    if seed >= 2**32:
-        raise ArgumentError("seed", seed, "needs a number below 2^32")
-    return np.random.RandomState(seed)
-
-
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """One of a few names."""
-    if value not in choices:
-        raise unknown_name(name, str(value), choices)
 
 
 def _same_state(one: Any, other: Any) -> bool:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from unweave.metrics.interventions.factor_vae import factor_vae
+from unweave.metrics.interventions.factor_vae import AtLeastTwo, Prune, factor_vae
 from unweave.metrics.interventions.votes import Interventions, TableInterventions
-from unweave.metrics.score import Score
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.parameters import Count, NonNegative, Seed
 
 
+@register_metric(
+    "z_min_variance",
+    label="Z-min variance",
+    takes="interventions",
+    factors="two",
+    sizes=("num_train", "num_eval", "num_variance_estimate"),
+    images=lambda params: params["batch_size"] * (params["num_train"] + params["num_eval"]),
+)
 def z_min_variance(
     representation: Interventions | TableInterventions,
     *,
-    seed: int = 0,
-    batch_size: int = 200,
-    num_train: int = 800,
-    num_eval: int = 800,
-    num_variance_estimate: int = 10_000,
-    prune: str | None = "std",
-    threshold: float = 0.05,
+    seed: Seed = 0,
+    batch_size: AtLeastTwo = 200,
+    num_train: Count = 800,
+    num_eval: Count = 800,
+    num_variance_estimate: AtLeastTwo = 10_000,
+    prune: Prune = "std",
+    threshold: NonNegative = 0.05,
 ) -> Score:
     """(a - 1/K) / (1 - 1/K) with a the accuracy of `factor_vae` for K factors.
 
@@ -29,7 +39,7 @@ def z_min_variance(
 
     ``details`` are those of the FactorVAE metric, with both accuracies as they are before scaling.
     """
-    score = factor_vae(
+    score = factor_vae.compute(
         representation,
         seed=seed,
         batch_size=batch_size,

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
-import numpy.typing as npt
 
+from unweave.arrays import BoolArray, FloatArray
 from unweave.errors import ArgumentError
-from unweave.metrics.score import Sample, Score
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.metrics.sample import Sample
+from unweave.parameters import Seed
 
-Array = npt.NDArray[np.float64]
+
+def _accuracy_by_attribute(score: Score, factor_names: Sequence[str]) -> dict[str, float]:
+    """The accuracy for each attribute."""
+    return dict(zip(factor_names, map(float, score.details["per_factor"]), strict=True))
 
 
-def attribute_classification(train: Sample, test: Sample, *, seed: int = 0) -> Score:
+@register_metric(
+    "attribute_classification",
+    label="Attribute classification",
+    takes="split",
+    factors="binary",
+    rows=_accuracy_by_attribute,
+)
+def attribute_classification(train: Sample, test: Sample, *, seed: Seed = 0) -> Score:
     """Mean accuracy on ``test`` of one linear classifier per binary factor (attribute) k.
 
     Its weights are the attribute vector, w_k = mean of the codes with y_k = 1 - mean of the codes with y_k = 0 over
@@ -48,7 +63,7 @@ def attribute_classification(train: Sample, test: Sample, *, seed: int = 0) -> S
     )
 
 
-def hinge_bias(x: Array, positive: npt.NDArray[np.bool_]) -> float:
+def hinge_bias(x: FloatArray, positive: BoolArray) -> float:
     """The b that minimises the sum of max(0, 1 - x - b) over positive and max(0, 1 + x + b) over other points.
 
     The loss falls with slope -P, P the number of positive points, until b passes 1 - x of a positive or -1 - x of

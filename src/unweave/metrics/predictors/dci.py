@@ -6,18 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from unweave.errors import unknown_name
-from unweave.metrics.predictors.dci_learners import LEARNERS
+from unweave.metrics.predictors.dci_learners import LEARNERS, Learner
 from unweave.metrics.predictors.dci_scores import (
     completeness,
     completeness_per_factor,
     disentanglement,
     disentanglement_per_code,
 )
-from unweave.metrics.score import Sample, Score
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.metrics.sample import Sample
+from unweave.parameters import Seed
 
 
-def dci(train: Sample, test: Sample, *, learner: str = "gbt", seed: int = 0) -> Score:
+@register_metric(
+    "dci",
+    label="DCI",
+    takes="split",
+    paper=True,
+    protocols={"paper": {"learner": "l1_svm"}, "dlib": {"learner": "gbt"}},
+    parts={"completeness": "DCI compl.", "informativeness_test": "DCI inform."},
+)
+def dci(train: Sample, test: Sample, *, learner: Learner = "gbt", seed: Seed = 0) -> Score:
     """Disentanglement D of the importances R_ij of code i in predicting factor j from all codes (the value).
 
     D = sum_i rho_i (1 - H_K(P_i)), P_ij = R_ij / sum_j R_ij, rho_i = the share of code i in all importances; the
@@ -46,8 +56,6 @@ def dci(train: Sample, test: Sample, *, learner: str = "gbt", seed: int = 0) -> 
     ``matrix`` (R), ``disentanglement_per_code`` (D,), ``completeness_per_factor`` (K,),
     ``informativeness_per_factor`` (K,) on ``test``, ``converged`` (K,) for the learners that iterate.
     """
-    if learner not in LEARNERS:
-        raise unknown_name("learner", learner, LEARNERS)
     fit = LEARNERS[learner](train, test, seed)
     details: dict[str, Any] = {
         "disentanglement": disentanglement(fit.importances),

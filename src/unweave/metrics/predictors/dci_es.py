@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.ensemble import RandomForestClassifier
 
+from unweave.arrays import FloatArray
 from unweave.errors import ArgumentError
 from unweave.metrics.predictors.dci_scores import completeness, disentanglement
-from unweave.metrics.score import Sample, Score
-from unweave.metrics.solvers.boosting import single_precision
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.metrics.sample import Sample
+from unweave.parameters import Count, Seed
 
-Array = npt.NDArray[np.float64]
 
-
+@register_metric("dci_es", label="DCI-ES", takes="split")
 def dci_es(
     train: Sample,
     test: Sample,
     *,
-    depths: Sequence[int] = (1, 2, 3, 4, 8, 10, 12, 14, 16, 18, 20, 32),
-    trees: int = 10,
-    seed: int = 0,
+    depths: Sequence[Count] = (1, 2, 3, 4, 8, 10, 12, 14, 16, 18, 20, 32),
+    trees: Count = 10,
+    seed: Seed = 0,
 ) -> Score:
     """Explicitness E (the value): how little capacity is enough to read each factor j from the codes.
 
@@ -40,11 +41,11 @@ def dci_es(
     the probe that is most informative; ``size`` = factors / codes; ``per_factor`` (E_j), ``losses`` (depths, K)
     before the running minimum, ``matrix`` (importances of that probe).
     """
+    from unweave.metrics.solvers.boosting import single_precision
+
     steps = list(depths)
-    if len(steps) < 2 or steps[0] < 1 or any(a >= b for a, b in pairwise(steps)):
+    if len(steps) < 2 or any(a >= b for a, b in pairwise(steps)):
         raise ArgumentError("depths", tuple(depths), "needs two or more rising depths from 1")
-    if trees < 1:
-        raise ArgumentError("trees", trees, "needs at least 1")
     single_precision(np.concatenate([train.codes, test.codes]))  # refuses what trees cannot take
     latents, factors = train.codes.shape[1], train.factors.shape[1]
     losses = np.zeros((len(steps), factors))
@@ -73,17 +74,19 @@ def dci_es(
     )
 
 
-def explicitness_of_curves(capacities: Array, losses: Array, guessing: Array) -> Array:
+def explicitness_of_curves(capacities: FloatArray, losses: FloatArray, guessing: FloatArray) -> FloatArray:
     """E_j of each column of ``losses`` (C, K) at rising ``capacities`` (C,); 1 where ``guessing`` (K,) has no loss."""
     reached = np.minimum.accumulate(losses, axis=0)
     excess = reached - reached[-1]
     area = ((excess[1:] + excess[:-1]) / 2 * np.diff(capacities)[:, None]).sum(axis=0)
     whole = guessing * (capacities[-1] - capacities[0])
-    result: Array = 1 - 2 * np.divide(area, whole, out=np.zeros_like(area), where=whole > 0)
+    result: FloatArray = 1 - 2 * np.divide(area, whole, out=np.zeros_like(area), where=whole > 0)
     return result
 
 
-def _forest(depth: int, trees: int, seed: int) -> RandomForestClassifier:
+def _forest(depth: int, trees: int, seed: int) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
     return RandomForestClassifier(
         n_estimators=trees,
         criterion="gini",

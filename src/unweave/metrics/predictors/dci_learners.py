@@ -5,21 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestRegressor
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Lasso
 
+from unweave.arrays import BoolArray, FloatArray, IntArray
 from unweave.errors import ArgumentError
-from unweave.metrics.score import Sample
-from unweave.metrics.solvers.boosting import DEPTH, LEARNING_RATE, ROUNDS, boost_factors
-from unweave.metrics.solvers.l1_machines import l1_machines
-
-Array = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.int64]
+from unweave.metrics.sample import Sample
 
 FOREST_DEPTHS = (2, 4, 8, 16)
 
@@ -28,10 +20,10 @@ FOREST_DEPTHS = (2, 4, 8, 16)
 class Fit:
     """Importances (D, K) and, for each factor, how well it is predicted on both samples (K,)."""
 
-    importances: Array
-    train_scores: Array
-    test_scores: Array
-    converged: npt.NDArray[np.bool_] | None = None
+    importances: FloatArray
+    train_scores: FloatArray
+    test_scores: FloatArray
+    converged: BoolArray | None = None
 
 
 class Model(Protocol):
@@ -43,6 +35,8 @@ class Model(Protocol):
 
 def gbt(train: Sample, test: Sample, seed: int) -> Fit:
     """Boosted trees by `unweave.metrics.solvers.boosting`."""
+    from unweave.metrics.solvers.boosting import boost_factors
+
     models = boost_factors(train.codes, train.factors, seed)
     importances = np.stack([model.importances for model in models], axis=1)
     on_train = [np.mean(model.fitted == train.factors[:, j]) for j, model in enumerate(models)]
@@ -52,6 +46,10 @@ def gbt(train: Sample, test: Sample, seed: int) -> Fit:
 
 def gbt_sklearn(train: Sample, test: Sample, seed: int) -> Fit:
     """Boosted trees by scikit-learn. All factors draw from one stream, as they do in disentanglement_lib."""
+    from sklearn.ensemble import GradientBoostingClassifier
+
+    from unweave.metrics.solvers.boosting import DEPTH, LEARNING_RATE, ROUNDS
+
     random = np.random.RandomState(seed)  # the generator that scikit-learn takes
 
     def create() -> Model:
@@ -88,6 +86,7 @@ def lightgbm(train: Sample, test: Sample, seed: int) -> Fit:
         raise ArgumentError(
             "learner", "lightgbm", "needs the package lightgbm (pip install lightgbm)"
         ) from error
+    from unweave.metrics.solvers.boosting import DEPTH, LEARNING_RATE, ROUNDS
 
     def create() -> Model:
         model: Model = LGBMClassifier(
@@ -116,7 +115,7 @@ def lightgbm(train: Sample, test: Sample, seed: int) -> Fit:
         )
         return model
 
-    def shares(model: Any) -> Array:
+    def shares(model: Any) -> FloatArray:
         gains = np.asarray(model.feature_importances_, dtype=np.float64)
         return gains / gains.sum() if gains.sum() > 0 else gains
 
@@ -149,21 +148,25 @@ class _L1Machines:
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
-    def fit(self, codes: Array, target: Labels) -> None:
+    def fit(self, codes: FloatArray, target: IntArray) -> None:
+        from unweave.metrics.solvers.l1_machines import l1_machines
+
         self.values, labels = np.unique(target, return_inverse=True)
         self.weights, self.rounds = l1_machines(
             codes, labels, len(self.values), self.seed, rounds=self.most_rounds
         )
 
-    def predict(self, codes: Array) -> Labels:
+    def predict(self, codes: FloatArray) -> IntArray:
         scores = codes @ self.weights[:, :-1].T + self.weights[:, -1]
         best = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
-        found: Labels = self.values[best]
+        found: IntArray = self.values[best]
         return found
 
 
 def lasso(train: Sample, test: Sample, seed: int) -> Fit:
     """Linear regression with the l1 penalty 0.02 on standardised codes and factors."""
+    from sklearn.linear_model import Lasso
+
     model = Lasso(
         alpha=0.02,
         fit_intercept=True,
@@ -181,6 +184,8 @@ def lasso(train: Sample, test: Sample, seed: int) -> Fit:
 
 def forest(train: Sample, test: Sample, seed: int) -> Fit:
     """Random forests of ten trees; the depth, out of 2, 4, 8 and 16, is the best on the last fifth of ``train``."""
+
+    from sklearn.ensemble import RandomForestRegressor
 
     def create(depth: int) -> Any:
         return RandomForestRegressor(
@@ -203,7 +208,7 @@ def forest(train: Sample, test: Sample, seed: int) -> Fit:
             max_samples=None,
         )
 
-    def fit(codes: Array, target: Array) -> Any:
+    def fit(codes: FloatArray, target: FloatArray) -> Any:
         split = max(1, len(codes) * 4 // 5)
         if split == len(codes):
             return create(FOREST_DEPTHS[0]).fit(codes, target)
@@ -219,7 +224,8 @@ def forest(train: Sample, test: Sample, seed: int) -> Fit:
     return _regress(train, test, fit, lambda model: model.feature_importances_)
 
 
-LEARNERS: dict[str, Callable[[Sample, Sample, int], Fit]] = {
+Learner = Literal["gbt", "gbt_sklearn", "lightgbm", "l1_svm", "lasso", "forest"]
+LEARNERS: dict[Learner, Callable[[Sample, Sample, int], Fit]] = {
     "gbt": gbt,
     "gbt_sklearn": gbt_sklearn,
     "lightgbm": lightgbm,
@@ -230,9 +236,11 @@ LEARNERS: dict[str, Callable[[Sample, Sample, int], Fit]] = {
 
 
 def _classify(
-    train: Sample, test: Sample, create: Callable[[], Model], importance: Callable[[Any], Array]
+    train: Sample, test: Sample, create: Callable[[], Model], importance: Callable[[Any], FloatArray]
 ) -> Fit:
     """One classifier per factor, scored by accuracy; a factor with one value needs none."""
+    from sklearn.exceptions import ConvergenceWarning
+
     shape = train.codes.shape[1], train.factors.shape[1]
     importances, scores = np.zeros(shape), np.zeros((2, shape[1]))
     for j in range(shape[1]):
@@ -250,7 +258,10 @@ def _classify(
 
 
 def _regress(
-    train: Sample, test: Sample, fit: Callable[[Array, Array], Any], importance: Callable[[Any], Array]
+    train: Sample,
+    test: Sample,
+    fit: Callable[[FloatArray, FloatArray], Any],
+    importance: Callable[[Any], FloatArray],
 ) -> Fit:
     """One regression per factor on standardised codes and factors, scored by 1 - RMSE / deviation from the mean.
 

@@ -5,31 +5,35 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 
-from unweave.errors import ArgumentError, unknown_name
-from unweave.metrics.score import Sample, Score
-from unweave.metrics.solvers.boosting import boost_factors
-from unweave.metrics.solvers.linear_algebra import logistic_regression, one_thread
+from unweave.arrays import FloatArray, IntArray
+from unweave.errors import ArgumentError
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.metrics.sample import Sample
+from unweave.parameters import Count, Seed
 
-Array = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.int64]
-
-PENALTIES = np.logspace(-4, 4, 10)
+STRENGTHS = np.logspace(-4, 4, 10)
 FOLDS = 5
 
 
+def _accuracy_by_size(score: Score, factor_names: Sequence[str]) -> dict[str, float]:
+    """The mean accuracy for each number of points."""
+    means = score.details["accuracy"].mean(axis=1)
+    return {str(size): float(mean) for size, mean in zip(score.details["sizes"], means, strict=True)}
+
+
+@register_metric("downstream", label="Downstream", takes="split", sizes=("sizes",), rows=_accuracy_by_size)
 def downstream(
     train: Sample,
     test: Sample,
     *,
-    learner: str = "logistic",
-    sizes: Sequence[int] = (10, 100, 1000, 10_000),
-    seed: int = 0,
+    learner: Literal["logistic", "gbt"] = "logistic",
+    sizes: Sequence[Count] = (10, 100, 1000, 10_000),
+    seed: Seed = 0,
 ) -> Score:
     """Mean accuracy on ``test`` of a classifier per factor that saw the largest of ``sizes`` (the value).
 
@@ -46,14 +50,14 @@ def downstream(
     ``details``: ``sizes`` (S,) as used, ``accuracy`` and ``accuracy_train`` (S, K), ``per_factor`` (K,) at the
     largest size, and ``efficiency``: mean accuracy from 100 points over that from 10,000, NaN unless both are sizes.
     """
-    learners: dict[str, Callable[[Array, Labels, Array], tuple[Labels, Labels]]] = {
+    from unweave.metrics.solvers.linear_algebra import one_thread
+
+    learners: dict[str, Callable[[FloatArray, IntArray, FloatArray], tuple[IntArray, IntArray]]] = {
         "logistic": _logistic,
         "gbt": lambda codes, factors, held_out: _boosted(codes, factors, held_out, seed),
     }
-    if learner not in learners:
-        raise unknown_name("learner", learner, learners)
-    if not sizes or min(sizes) < 1:
-        raise ArgumentError("sizes", tuple(sizes), "needs numbers of points, each at least 1")
+    if not sizes:
+        raise ArgumentError("sizes", tuple(sizes), "needs at least one number of points")
     used = sorted({min(int(size), len(train.codes)) for size in sizes})
     accuracy, accuracy_train = np.zeros((2, len(used), train.factors.shape[1]))
     for row, size in enumerate(used):
@@ -77,43 +81,51 @@ def downstream(
     )
 
 
-def _boosted(codes: Array, factors: Labels, held_out: Array, seed: int) -> tuple[Labels, Labels]:
+def _boosted(
+    codes: FloatArray, factors: IntArray, held_out: FloatArray, seed: int
+) -> tuple[IntArray, IntArray]:
     """Predicted factors for both sets of codes."""
+    from unweave.metrics.solvers.boosting import boost_factors
+
     models = boost_factors(codes, factors, seed)
     fitted = np.stack([model.fitted for model in models], axis=1)
     return fitted, np.stack([model.predict(held_out) for model in models], axis=1)
 
 
-def _logistic(codes: Array, factors: Labels, held_out: Array) -> tuple[Labels, Labels]:
+def _logistic(codes: FloatArray, factors: IntArray, held_out: FloatArray) -> tuple[IntArray, IntArray]:
     """Predicted factors for both sets of codes."""
     models = [_cross_validated(codes, column) for column in factors.T]
     return tuple(np.stack([model(x) for model in models], axis=1) for x in (codes, held_out))  # type: ignore[return-value]
 
 
-def _cross_validated(codes: Array, labels: Labels) -> Callable[[Array], Labels]:
-    """The predictor with the penalty that does best on points left out."""
+def _cross_validated(codes: FloatArray, labels: IntArray) -> Callable[[FloatArray], IntArray]:
+    """The predictor with the C that does best on points left out."""
     if (labels == labels[0]).all():
         return _path(codes, labels)(1.0)
     points = np.arange(len(labels))
-    hits = np.zeros(len(PENALTIES))
+    hits = np.zeros(len(STRENGTHS))
     for held_out in np.array_split(points, min(FOLDS, len(points))):
         rest = np.setdiff1d(points, held_out, assume_unique=True)
         fit = _path(codes[rest], labels[rest])
-        hits += [np.mean(fit(penalty)(codes[held_out]) == labels[held_out]) for penalty in PENALTIES]
-    return _path(codes, labels)(float(PENALTIES[np.argmax(hits)]))
+        hits += [np.mean(fit(C)(codes[held_out]) == labels[held_out]) for C in STRENGTHS]
+    return _path(codes, labels)(float(STRENGTHS[np.argmax(hits)]))
 
 
-def _path(codes: Array, labels: Labels) -> Callable[[float], Callable[[Array], Labels]]:
-    """A function from the penalty to a fitted predictor, each fit starting where the one before it ended."""
+def _path(codes: FloatArray, labels: IntArray) -> Callable[[float], Callable[[FloatArray], IntArray]]:
+    """A function from C to a fitted predictor, each fit starting where the one before it ended."""
     if (labels == labels[0]).all():
         return lambda _: lambda x: np.full(len(x), labels[0])
+    from sklearn.exceptions import ConvergenceWarning
+
+    from unweave.metrics.solvers.linear_algebra import logistic_regression
+
     model: Any = logistic_regression("lbfgs", random_state=0, warm_start=True)
 
-    def fit(penalty: float) -> Callable[[Array], Labels]:
+    def fit(C: float) -> Callable[[FloatArray], IntArray]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model.set_params(C=penalty).fit(codes, labels)
-        predict: Callable[[Array], Labels] = model.predict
+            model.set_params(C=C).fit(codes, labels)
+        predict: Callable[[FloatArray], IntArray] = model.predict
         return predict
 
     return fit

@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 import warnings
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 
-from unweave.errors import ArgumentError, unknown_name
-from unweave.metrics.score import Sample, Score
-from unweave.metrics.solvers.linear_algebra import logistic_regression, one_thread
-
-Array = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.int64]
+from unweave.arrays import FloatArray, IntArray
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.metrics.sample import Sample
+from unweave.parameters import Count, Positive, Seed
 
 
+@register_metric(
+    "explicitness",
+    label="Explicitness",
+    takes="split",
+    paper=True,
+    renamed={"penalty": "C"},
+)
 def explicitness(
     train: Sample,
     test: Sample,
     *,
-    solver: str = "lbfgs",
-    penalty: float = 1.0,
-    iterations: int = 100,
-    seed: int = 0,
+    solver: Literal["lbfgs", "liblinear_ovr"] = "lbfgs",
+    C: Positive = 1.0,
+    iterations: Count = 100,
+    seed: Seed = 0,
 ) -> Score:
     """Mean over factors of the area under the ROC curve on ``test``, averaged over the factor's values.
 
     A logistic regression per factor is fitted to the codes of ``train``, standardised with the mean and standard
     deviation of ``train``; the area is that of each value against all others, by the predicted probability.
 
-    - ``solver="lbfgs"``: one multinomial model, C = ``penalty``, at most ``iterations`` steps (scikit-learn's
+    - ``solver="lbfgs"``: one multinomial model, regularised by ``C``, at most ``iterations`` steps (scikit-learn's
       default since 0.22).
     - ``solver="liblinear_ovr"``: one binary model per value with the intercept penalised, probabilities scaled to
       sum to 1 (the default of scikit-learn before 0.22, with which the published studies were made; up to 0.05
@@ -41,12 +46,6 @@ def explicitness(
     all of ``test`` has, has no area. A factor without any area, or with one value in ``train``, counts 0.5.
     ``details``: ``per_factor`` and ``per_factor_train`` (K,), ``train`` (mean over factors), ``converged`` (K,).
     """
-    if solver not in ("lbfgs", "liblinear_ovr"):
-        raise unknown_name("solver", solver, ["lbfgs", "liblinear_ovr"])
-    if not penalty > 0:
-        raise ArgumentError("penalty", penalty, "needs a positive number")
-    if iterations < 1:
-        raise ArgumentError("iterations", iterations, "needs at least 1")
     mean, deviation = train.codes.mean(axis=0), train.codes.std(axis=0)
     active = deviation > 1e-8
     train_codes, test_codes = ((s.codes - mean)[:, active] / deviation[active] for s in (train, test))
@@ -58,7 +57,7 @@ def explicitness(
         if len(classes) == 1 or not active.any():
             continue
         fit = _multinomial if solver == "lbfgs" else _one_vs_rest
-        on_train, on_test, converged[j] = fit(train_codes, labels, test_codes, penalty, iterations, seed)
+        on_train, on_test, converged[j] = fit(train_codes, labels, test_codes, C, iterations, seed)
         areas[0, j] = macro_area(on_train, train.factors[:, j], classes)
         areas[1, j] = macro_area(on_test, test.factors[:, j], classes)
     return Score(
@@ -69,11 +68,11 @@ def explicitness(
             "train": float(areas[0].mean()),
             "converged": converged,
         },
-        {"solver": solver, "penalty": penalty, "iterations": iterations, "seed": seed},
+        {"solver": solver, "C": C, "iterations": iterations, "seed": seed},
     )
 
 
-def macro_area(scores: Array, labels: Labels, classes: Labels) -> float:
+def macro_area(scores: FloatArray, labels: IntArray, classes: IntArray) -> float:
     """Mean over ``classes`` of the area under the ROC curve of class against rest; ``scores`` is (n, classes).
 
     The area is the share of (member, other) pairs in which the member has the higher score, ties counting half:
@@ -93,10 +92,14 @@ def macro_area(scores: Array, labels: Labels, classes: Labels) -> float:
 
 
 def _multinomial(
-    codes: Array, labels: Labels, held_out: Array, penalty: float, iterations: int, seed: int
-) -> tuple[Array, Array, bool]:
+    codes: FloatArray, labels: IntArray, held_out: FloatArray, C: float, iterations: int, seed: int
+) -> tuple[FloatArray, FloatArray, bool]:
     """Probabilities (n, classes) for both sets of codes, and whether the solver converged."""
-    model = logistic_regression("lbfgs", penalty, iterations, seed)
+    from sklearn.exceptions import ConvergenceWarning
+
+    from unweave.metrics.solvers.linear_algebra import logistic_regression, one_thread
+
+    model = logistic_regression("lbfgs", C, iterations, seed)
     with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(codes, labels)
@@ -104,14 +107,18 @@ def _multinomial(
 
 
 def _one_vs_rest(
-    codes: Array, labels: Labels, held_out: Array, penalty: float, iterations: int, seed: int
-) -> tuple[Array, Array, bool]:
+    codes: FloatArray, labels: IntArray, held_out: FloatArray, C: float, iterations: int, seed: int
+) -> tuple[FloatArray, FloatArray, bool]:
     """As `_multinomial`, from one binary model per class (one for both of two classes)."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    from unweave.metrics.solvers.linear_algebra import logistic_regression
+
     classes = int(labels.max()) + 1
-    columns: list[tuple[Array, Array]] = []
+    columns: list[tuple[FloatArray, FloatArray]] = []
     converged = True
     for k in range(classes) if classes > 2 else [1]:
-        model = logistic_regression("liblinear", penalty, iterations, seed)
+        model = logistic_regression("liblinear", C, iterations, seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(codes, labels == k)

@@ -8,9 +8,12 @@ import numpy as np
 
 from unweave.errors import ArgumentError
 from unweave.metrics.information.mutual_information import varying_factors
-from unweave.metrics.score import Sample, Score
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.metrics.sample import Sample
 
 
+@register_metric("linear_r2", label="Linear R²", takes="sample", factors="any")
 def linear_r2(sample: Sample, *, ordered: Sequence[int] | None = None) -> Score:
     """Mean over factors of R^2 = 1 - |v - prediction|^2 / |v - mean v|^2 of least squares from all codes.
 

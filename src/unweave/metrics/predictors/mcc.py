@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
-from scipy.stats import rankdata
 
-from unweave.errors import unknown_name
+from unweave.arrays import AnyArray, FloatArray
 from unweave.metrics.information.mutual_information import check_rows
-from unweave.metrics.score import Sample, Score
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.metrics.sample import Sample
 
-Array = npt.NDArray[np.float64]
-METHODS = ("pearson", "spearman")
+Method = Literal["pearson", "spearman"]
 
 
-def mcc(sample: Sample, *, method: str = "pearson") -> Score:
+@register_metric("mcc", label="MCC", takes="sample", factors="any")
+def mcc(sample: Sample, *, method: Method = "pearson") -> Score:
     """Mean |correlation| of codes and factors, each used once, under the assignment with the largest sum.
 
     Hyvarinen & Morioka (2016), Khemakhem et al. (2020). ``method`` ``pearson`` takes linear correlations,
@@ -28,8 +27,8 @@ def mcc(sample: Sample, *, method: str = "pearson") -> Score:
 
     A constant code or factor has correlation 0 with everything and counts. Under 2 points: ArgumentError.
     """
-    if method not in METHODS:
-        raise unknown_name("method", method, METHODS)
+    from scipy.optimize import linear_sum_assignment
+
     check_rows(len(sample.codes))
     matrix = np.abs(correlation_matrix(sample.codes, sample.factors, method))
     codes, factors = linear_sum_assignment(matrix, maximize=True)
@@ -38,15 +37,17 @@ def mcc(sample: Sample, *, method: str = "pearson") -> Score:
     return Score(float(per_pair.mean()), details, {"method": method})
 
 
-def correlation_matrix(first: npt.NDArray[Any], second: npt.NDArray[Any], method: str) -> Array:
+def correlation_matrix(first: AnyArray, second: AnyArray, method: Method) -> FloatArray:
     """Correlation of each column of (n, D) with each of (n, K): (D, K); 0 where a column is constant."""
     if method == "spearman":
+        from scipy.stats import rankdata
+
         first, second = rankdata(first, axis=0), rankdata(second, axis=0)
     return _unit_columns(first).T @ _unit_columns(second)
 
 
-def _unit_columns(values: npt.NDArray[Any]) -> Array:
-    centred: Array = values - values.mean(axis=0)
+def _unit_columns(values: AnyArray) -> FloatArray:
+    centred: FloatArray = values - values.mean(axis=0)
     length = np.linalg.norm(centred, axis=0)
     # A constant column is found by its range: its distance from its mean may be rounding, not 0.
     varies = np.ptp(values, axis=0) > 0

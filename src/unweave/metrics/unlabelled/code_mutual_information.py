@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from unweave.metrics.information.discretise import discretise
 from unweave.metrics.information.mutual_information import check_rows, mutual_information_matrix
-from unweave.metrics.score import Sample, Score
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.metrics.sample import Sample
+from unweave.parameters import Count
 
 
-def code_mutual_information(sample: Sample, *, num_bins: int = 20) -> Score:
+@register_metric(
+    "code_mutual_information",
+    label="Code mutual information",
+    higher_is_better=False,
+    takes="sample",
+    factors="none",
+)
+def code_mutual_information(sample: Sample, *, num_bins: Count = 20) -> Score:
     """Mean over ordered pairs i != j of I(z_i; z_j) of binned codes, in nats.
 
     Locatello et al. (2019), ``mutual_info_score`` in disentanglement_lib. Independent codes have the bias of

@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import logsumexp
 
-from unweave.errors import ArgumentError
-from unweave.metrics.score import Score
+from unweave.arrays import AnyArray, FloatArray
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
 from unweave.metrics.unlabelled.posterior import (
     DENSITIES_AT_ONCE,
-    Array,
-    check_correlation,
     check_posterior,
     correlated_noise,
     dependence_of,
     marginal_log_densities,
 )
+from unweave.parameters import Correlation, Count, Seed
 
 
+@register_metric(
+    "monte_carlo_total_correlation",
+    label="Total correlation of q(z)",
+    higher_is_better=False,
+    takes="posterior",
+    factors="none",
+)
 def monte_carlo_total_correlation(
-    mean: npt.NDArray[Any],
-    log_variance: npt.NDArray[Any],
+    mean: AnyArray,
+    log_variance: AnyArray,
     *,
-    batch_size: int = 64,
-    samples: int = 30,
-    seed: int = 0,
-    correlation: float = 0.0,
+    batch_size: Count = 64,
+    samples: Count = 30,
+    seed: Seed = 0,
+    correlation: Correlation = 0.0,
 ) -> Score:
     """TC = E[log q(z) - sum_j log q(z_j)] in nats, with q(z) a mixture of ``batch_size`` posteriors.
 
@@ -47,10 +51,6 @@ def monte_carlo_total_correlation(
     With fewer than ``batch_size`` rows all are used. One row and s = 0 give 0. With D = 1 the value is 0.
     """
     mean, log_variance = check_posterior(mean, log_variance)
-    for name, number in (("batch_size", batch_size), ("samples", samples)):
-        if number < 1:
-            raise ArgumentError(name, number, "needs at least 1")
-    check_correlation(correlation)
     generator = np.random.default_rng(seed)
     rows = np.sort(generator.choice(len(mean), size=min(batch_size, len(mean)), replace=False))
     mean, log_variance = mean[rows], log_variance[rows]
@@ -68,19 +68,25 @@ def monte_carlo_total_correlation(
     return Score(float(ratios.mean()), details, params)
 
 
-def _log_ratio(points: Array, mean: Array, log_variance: Array, correlation: float) -> Array:
+def _log_ratio(
+    points: FloatArray, mean: FloatArray, log_variance: FloatArray, correlation: float
+) -> FloatArray:
     """log q(z) - sum_j log q(z_j) of each point."""
+    from scipy.special import logsumexp
+
     parts = marginal_log_densities(points, mean, log_variance)
     whole = parts.sum(axis=2)
     if correlation:
         whole = whole + _dependence(points, mean, log_variance, correlation)
     rows, size = mean.shape
     marginals = logsumexp(parts, axis=1).sum(axis=1) - (size - 1) * math.log(rows)
-    ratio: Array = logsumexp(whole, axis=1) - marginals
+    ratio: FloatArray = logsumexp(whole, axis=1) - marginals
     return ratio
 
 
-def _dependence(points: Array, mean: Array, log_variance: Array, correlation: float) -> Array:
+def _dependence(
+    points: FloatArray, mean: FloatArray, log_variance: FloatArray, correlation: float
+) -> FloatArray:
     """log q(z | x) - sum_j log q(z_j | x) of correlated noise, (points, rows)."""
     scaled = (points[:, None, :] - mean) * np.exp(-0.5 * log_variance)
     return dependence_of(np.square(scaled).sum(axis=2), scaled.sum(axis=2), mean.shape[1], correlation)

@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Lasso
 
-from unweave.arrays import as_array
-from unweave.errors import ArgumentError, unknown_name
+from unweave.arrays import AnyArray, BoolArray, FloatArray, as_array
+from unweave.errors import ArgumentError
 from unweave.metrics.predictors.mcc import correlation_matrix
-from unweave.metrics.score import Score, check_codes
-from unweave.metrics.solvers.linear_algebra import standardised
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.metrics.sample import check_codes
+from unweave.parameters import NonNegative
 
-Array = npt.NDArray[np.float64]
-METHODS = ("lasso", "spearman")
+Method = Literal["lasso", "spearman"]
 _ITERATIONS = 1_000
 
 
+@register_metric("udr", label="UDR", takes="models", factors="none")
 def udr(
-    codes_list: Sequence[npt.NDArray[Any]],
+    codes_list: Sequence[AnyArray],
     *,
-    kl_list: Sequence[npt.NDArray[Any]] | None = None,
-    method: str = "lasso",
+    kl_list: Sequence[AnyArray] | None = None,
+    method: Method = "lasso",
     kl_threshold: float = 0.01,
-    lasso_alpha: float = 0.1,
+    lasso_alpha: NonNegative = 0.1,
 ) -> Score:
     """Mean over models of UDR, the median agreement of a model's codes with those of the other models.
 
@@ -47,8 +46,8 @@ def udr(
     As in disentanglement_lib, one constant latent that is not left out halves the scores of its model for
     ``spearman``: see :func:`relative_strength`. A model of which no latent is left agrees with nobody: 0.
     """
-    if method not in METHODS:
-        raise unknown_name("method", method, METHODS)
+    from unweave.metrics.solvers.linear_algebra import standardised
+
     codes = _checked(codes_list)
     kept = _kept(kl_list, kl_threshold, codes)
     codes = [np.where(keep, standardised(own), 0.0) for own, keep in zip(codes, kept, strict=True)]
@@ -72,7 +71,7 @@ def udr(
     return Score(float(per_model.mean()), details, params)
 
 
-def relative_strength(correlations: Array) -> float:
+def relative_strength(correlations: FloatArray) -> float:
     """Mean over rows of max^2 / sum, averaged with the same over columns; 0 for rows or columns of zeros.
 
     Rows and columns with a nan count as 0. So a constant latent, which is a row of nan, costs its own term over rows
@@ -87,9 +86,14 @@ def relative_strength(correlations: Array) -> float:
     return float(np.mean(means))
 
 
-def _agreement(first: Array, second: Array, method: str, lasso_alpha: float) -> tuple[Array, bool]:
+def _agreement(
+    first: FloatArray, second: FloatArray, method: Method, lasso_alpha: float
+) -> tuple[FloatArray, bool]:
     """The matrix R from the first to the second model, and whether the solver converged."""
     if method == "lasso":
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.linear_model import Lasso
+
         model = Lasso(
             alpha=lasso_alpha,
             fit_intercept=True,
@@ -105,7 +109,7 @@ def _agreement(first: Array, second: Array, method: str, lasso_alpha: float) -> 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(first, second)
-        coefficients: Array = np.abs(np.atleast_2d(model.coef_)).T
+        coefficients: FloatArray = np.abs(np.atleast_2d(model.coef_)).T
         return coefficients, bool(np.max(model.n_iter_) < _ITERATIONS)
     matrix = np.abs(correlation_matrix(first, second, "spearman"))
     matrix[np.ptp(first, axis=0) == 0, :] = np.nan
@@ -113,7 +117,7 @@ def _agreement(first: Array, second: Array, method: str, lasso_alpha: float) -> 
     return matrix, True
 
 
-def _checked(codes_list: Sequence[npt.NDArray[Any]]) -> list[Array]:
+def _checked(codes_list: Sequence[AnyArray]) -> list[FloatArray]:
     if not hasattr(codes_list, "__len__"):
         raise ArgumentError("codes_list", type(codes_list).__name__, "needs a list of arrays, one per model")
     if len(codes_list) < 2:
@@ -127,9 +131,7 @@ def _checked(codes_list: Sequence[npt.NDArray[Any]]) -> list[Array]:
     return codes
 
 
-def _kept(
-    kl_list: Sequence[npt.NDArray[Any]] | None, threshold: float, codes: list[Array]
-) -> list[npt.NDArray[np.bool_]]:
+def _kept(kl_list: Sequence[AnyArray] | None, threshold: float, codes: list[FloatArray]) -> list[BoolArray]:
     size = codes[0].shape[1]
     if kl_list is None:
         return [np.ones(size, dtype=bool) for _ in codes]

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from unweave.metrics.score import Sample, Score
+from unweave.arrays import FloatArray
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
+from unweave.metrics.sample import Sample
 from unweave.metrics.unlabelled.gaussian_total_correlation import code_covariance
 
 
+@register_metric(
+    "wasserstein_correlation",
+    label="Wasserstein correlation",
+    higher_is_better=False,
+    takes="sample",
+    factors="none",
+)
 def wasserstein_correlation(sample: Sample, *, normalised: bool = False) -> Score:
     """W = 2 tr S - 2 tr (D^1/2 S D^1/2)^1/2, with S the covariance of the codes and D its diagonal.
 
@@ -26,7 +35,7 @@ def wasserstein_correlation(sample: Sample, *, normalised: bool = False) -> Scor
     return Score(relative if normalised else distance, details, {"normalised": normalised})
 
 
-def wasserstein_of(covariance: npt.NDArray[np.float64]) -> float:
+def wasserstein_of(covariance: FloatArray) -> float:
     """2 tr S - 2 tr (D^1/2 S D^1/2)^1/2 of one covariance matrix; never below 0.
 
     With S = F F^T the trace of the root is the sum of the singular values of D^1/2 F. F comes from the

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import logsumexp
 
-from unweave.errors import ArgumentError
-from unweave.metrics.score import Score
+from unweave.arrays import AnyArray
+from unweave.metrics.registry import register_metric
+from unweave.metrics.result import Score
 from unweave.metrics.unlabelled.posterior import (
     DENSITIES_AT_ONCE,
-    check_correlation,
     check_posterior,
     correlated_noise,
     dependence_of,
     marginal_log_densities,
 )
+from unweave.parameters import Correlation, Count, Seed
 
 
+@register_metric("windin", label="WINDIN", takes="posterior", factors="none")
 def windin(
-    mean: npt.NDArray[Any],
-    log_variance: npt.NDArray[Any],
+    mean: AnyArray,
+    log_variance: AnyArray,
     *,
-    samples: int = 1000,
-    seed: int = 0,
-    correlation: float = 0.0,
+    samples: Count = 1000,
+    seed: Seed = 0,
+    correlation: Correlation = 0.0,
 ) -> Score:
     """sum_i rho_i (I(z_i; x) - I(z_i; z_rest)), rho_i = I(z_i; x) / sum_j I(z_j; x), in nats.
 
@@ -47,10 +46,9 @@ def windin(
 
     If no code tells anything (one row, or posteriors all alike) the value is 0. With D = 1 nothing is shared.
     """
+    from scipy.special import logsumexp
+
     mean, log_variance = check_posterior(mean, log_variance)
-    if samples < 1:
-        raise ArgumentError("samples", samples, "needs at least 1")
-    check_correlation(correlation)
     generator = np.random.default_rng(seed)
     rows = generator.integers(len(mean), size=samples)
     noise = correlated_noise(generator, (samples, mean.shape[1]), correlation)

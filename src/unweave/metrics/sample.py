@@ -1,19 +1,13 @@
-"""What a metric takes and gives."""
+"""Samples: the points that a metric is computed from, and their validation."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from unweave.arrays import as_array
+from unweave.arrays import AnyArray, ArrayLike, FloatArray, IntArray, as_array
 from unweave.errors import ArgumentError
-
-Codes = npt.NDArray[np.float64]
-Factors = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int64]
 
 # Squares of codes, and products of these, must stay numbers in double precision.
 LARGEST, SMALLEST_RANGE = 1e100, 1e-100
@@ -25,47 +19,32 @@ class Sample(NamedTuple):
     Continuous factors, for metrics that take them, are float64. ``single``: the codes were given in single precision.
     """
 
-    codes: Codes
-    factors: Factors
+    codes: FloatArray
+    factors: IntArray
     single: bool = False
 
-    def rows(self, rows: Rows) -> Sample:
+    def rows(self, rows: IntArray) -> Sample:
         """The sample of some of the points."""
         return self._replace(codes=self.codes[rows], factors=self.factors[rows])
 
     @property
-    def given(self) -> npt.NDArray[np.floating]:
+    def given(self) -> AnyArray:
         """The codes in the precision that they were given in: the edges of bins are rounded to it, as numpy's are."""
         return self.codes.astype(np.float32) if self.single else self.codes
 
 
-@dataclass(frozen=True)
-class Score:
-    """A metric's value, what it was made of, and the parameters that it was computed with.
-
-    ``details["matrix"]``, where a metric has one, is latents x factors.
-    """
-
-    value: float
-    details: dict[str, Any] = field(default_factory=dict)
-    params: dict[str, Any] = field(default_factory=dict)
-
-    def __float__(self) -> float:
-        return self.value
-
-
 def check_samples(
-    train: tuple[npt.ArrayLike, npt.ArrayLike],
-    test: tuple[npt.ArrayLike, npt.ArrayLike],
+    train: tuple[ArrayLike, ArrayLike],
+    test: tuple[ArrayLike, ArrayLike],
     continuous: bool = False,
 ) -> tuple[Sample, Sample]:
     """Two samples of the same codes and factors; a value of a factor has one number in both."""
     first, second = check_sample(*train, "", continuous), check_sample(*test, "test", continuous)
     shapes = [(part.codes.shape[1], part.factors.shape[1]) for part in (first, second)]
     if shapes[0] != shapes[1]:
-        told = f"{shapes[1][0]} codes and {shapes[1][1]} factors"
+        given = f"{shapes[1][0]} codes and {shapes[1][1]} factors"
         raise ArgumentError(
-            "test", told, f"the other points have {shapes[0][0]} codes and {shapes[0][1]} factors"
+            "test", given, f"the other points have {shapes[0][0]} codes and {shapes[0][1]} factors"
         )
     values = [
         as_array(factors, "factors").reshape(shape)
@@ -78,9 +57,7 @@ def check_samples(
     return first._replace(factors=joint[:n]), second._replace(factors=joint[n:])
 
 
-def check_sample(
-    codes: npt.ArrayLike, factors: npt.ArrayLike, name: str = "", continuous: bool = False
-) -> Sample:
+def check_sample(codes: ArrayLike, factors: ArrayLike, name: str = "", continuous: bool = False) -> Sample:
     """Codes and factors as a :class:`Sample`, or an error that names what is wrong.
 
     Codes (n, D) or (n,): any finite numbers. Factors (n, K) or (n,): whole numbers, strings or booleans. Whole
@@ -104,7 +81,16 @@ def check_sample(
     return Sample(codes_array, checked, given.dtype == np.float32)
 
 
-def check_codes(codes: npt.ArrayLike, name: str) -> Codes:
+def split_sample(sample: Sample, seed: int) -> tuple[Sample, Sample]:
+    """Two thirds of the rows to learn from and one third to judge on, drawn by the seed."""
+    n = len(sample.codes)
+    if n < 3:
+        raise ArgumentError("codes", f"{n} rows", "needs at least 3 to split them; or give test points")
+    order = np.random.default_rng(seed).permutation(n)
+    return sample.rows(order[: -(n // 3)]), sample.rows(order[-(n // 3) :])
+
+
+def check_codes(codes: ArrayLike, name: str) -> FloatArray:
     """Codes (n, D) in double precision: finite, of a size whose squares can be computed with; or an error.
 
     Numbers are at most 1e100 in size, and a latent that varies does so by at least 1e-100.
@@ -122,17 +108,17 @@ def check_codes(codes: npt.ArrayLike, name: str) -> Codes:
         raise ArgumentError(f"{name}[{row}, {column}]", float(array[row, column]), "needs finite numbers")
     if np.abs(array).max() > LARGEST:
         row, column = np.argwhere(np.abs(array) > LARGEST)[0].tolist()
-        told = "needs numbers of at most 1e100 in size: scale the codes"
-        raise ArgumentError(f"{name}[{row}, {column}]", float(array[row, column]), told)
+        allowed = "needs numbers of at most 1e100 in size: scale the codes"
+        raise ArgumentError(f"{name}[{row}, {column}]", float(array[row, column]), allowed)
     ranges = np.ptp(array, axis=0)
     if ((ranges > 0) & (ranges < SMALLEST_RANGE)).any():
         column = int(np.argmax((ranges > 0) & (ranges < SMALLEST_RANGE)))
-        told = "a latent that varies needs a range of at least 1e-100: scale the codes"
-        raise ArgumentError(f"{name}[:, {column}]", f"range {ranges[column]:.3g}", told)
+        allowed = "a latent that varies needs a range of at least 1e-100: scale the codes"
+        raise ArgumentError(f"{name}[:, {column}]", f"range {ranges[column]:.3g}", allowed)
     return array
 
 
-def _checked_factors(factors: npt.NDArray[Any], name: str, continuous: bool) -> Any:
+def _checked_factors(factors: AnyArray, name: str, continuous: bool) -> AnyArray:
     if factors.dtype.kind == "f":
         _check_finite(factors, name)
         whole = factors == np.floor(factors)
@@ -140,9 +126,10 @@ def _checked_factors(factors: npt.NDArray[Any], name: str, continuous: bool) -> 
             return np.ascontiguousarray(factors, dtype=np.float64)
         if not whole.all():
             row, column = np.argwhere(~whole)[0].tolist()
-            told = float(factors[row, column])
             raise ArgumentError(
-                f"{name}[{row}, {column}]", told, "needs whole numbers: bin a continuous factor first"
+                f"{name}[{row}, {column}]",
+                float(factors[row, column]),
+                "needs whole numbers: bin a continuous factor first",
             )
     elif factors.dtype.kind not in "iubUS":
         raise ArgumentError(
@@ -154,11 +141,11 @@ def _checked_factors(factors: npt.NDArray[Any], name: str, continuous: bool) -> 
     return np.stack(columns, axis=1).astype(np.int64)
 
 
-def _check_finite(factors: npt.NDArray[Any], name: str) -> None:
+def _check_finite(factors: AnyArray, name: str) -> None:
     if not np.isfinite(factors).all():
         row, column = np.argwhere(~np.isfinite(factors))[0].tolist()
         raise ArgumentError(f"{name}[{row}, {column}]", float(factors[row, column]), "needs finite values")
 
 
-def _fits_integers(factors: npt.NDArray[Any]) -> bool:
+def _fits_integers(factors: AnyArray) -> bool:
     return bool(factors.max() < 2**63 and factors.min() >= -(2**63))

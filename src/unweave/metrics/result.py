@@ -1,0 +1,55 @@
+"""What a metric gives: a score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, repr=False)
+class Score:
+    """A metric's value, what it was computed from, and the parameters that it was computed with.
+
+    A score is a number wherever one is asked for: ``float(score)``, ``f"{score:.3f}"``.
+
+    Parameters
+    ----------
+    value
+        the number that the papers report.
+    details
+        the parts of the value: per factor, per code, and ``"matrix"``, where a metric has one, latents x factors.
+        ``"interval"`` is the 95 % interval, where one was asked for.
+    params
+        the metric's parameters, defaults included.
+    metric
+        the metric's name.
+    higher_is_better
+        the metric's direction; None where it is not known.
+
+    Examples
+    --------
+    >>> score = uw.metrics.mig([[0.0, 1.0], [1.0, 1.0]], [0, 1])
+    >>> score
+    mig = 1
+    >>> f"{score:.3f}", float(score), score.higher_is_better
+    ('1.000', 1.0, True)
+    """
+
+    value: float
+    details: dict[str, Any] = field(default_factory=dict)
+    params: dict[str, Any] = field(default_factory=dict)
+    metric: str = field(default="", kw_only=True, compare=False)
+    higher_is_better: bool | None = field(default=None, kw_only=True, compare=False)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec) if spec else repr(self)
+
+    def __repr__(self) -> str:
+        text = f"{self.metric or 'score'} = {self.value:.6g}"
+        if "interval" in self.details:
+            low, high = self.details["interval"]
+            text += f" (95 %: {low:.4g} to {high:.4g})"
+        return text
