@@ -8,6 +8,8 @@ nor these networks, so they are written here.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -61,7 +63,7 @@ class CouplingFlow(nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Noise (n, size) of vectors x (n, size) given y (n, condition_size), and log |det| (n,)."""
         log_determinant = x.new_zeros(len(x))
-        for coupling, norm in zip(self.couplings, [*self.norms, None], strict=True):
+        for coupling, norm in self._layers():
             x, change = coupling(x, y)
             log_determinant = log_determinant + change
             if norm is not None:
@@ -71,7 +73,7 @@ class CouplingFlow(nn.Module):
 
     def inverse(self, noise: Tensor, y: Tensor) -> Tensor:
         """Vectors (n, size) of noise (n, size) given y. Normalisation uses its running statistics."""
-        for coupling, norm in zip(reversed(self.couplings), [None, *reversed(self.norms)], strict=True):  # type: ignore[call-overload]
+        for coupling, norm in reversed(self._layers()):
             if norm is not None:
                 noise = norm.inverse(noise)
             noise = coupling.inverse(noise, y)
@@ -79,8 +81,14 @@ class CouplingFlow(nn.Module):
 
     def log_density(self, x: Tensor, y: Tensor) -> Tensor:
         """log p(x|y) in nats, (n,)."""
-        noise, log_determinant = self(x, y)
+        noise, log_determinant = self.forward(x, y)
         return standard_normal_log_density(noise) + log_determinant
+
+    def _layers(self) -> list[tuple[AffineCoupling, InvertibleBatchNorm | None]]:
+        """Each coupling with the normalisation that follows it; none follows the last."""
+        couplings = cast(Iterable[AffineCoupling], self.couplings)
+        norms = cast(Iterable[InvertibleBatchNorm], self.norms)
+        return list(zip(couplings, [*norms, None], strict=True))
 
 
 class AffineCoupling(nn.Module):
