@@ -1,7 +1,7 @@
 from . import registry as registry
 from .dataset import Dataset as Dataset
-from .entangle import entangle as entangle
 from .entanglement import Entanglement as Entanglement
+from .entanglement import entangle as entangle
 from .entanglement import householder as householder
 from .factors import FactorSpace as FactorSpace
 from .own.arrays import from_arrays as from_arrays
@@ -13,9 +13,9 @@ from .registry import find as find
 from .registry import load as load
 from .registry import names as names
 from .registry import register_data as register_data
-from .sources import Mixing as Mixing
-from .sources import SimulatedSources as SimulatedSources
-from .sources import simulate_sources as simulate_sources
+from .sets.simulated_sources import Mixing as Mixing
+from .sets.simulated_sources import SimulatedSources as SimulatedSources
+from .sets.simulated_sources import simulate_sources as simulate_sources
 from .storage.prepared import data_folder as data_folder
 from .supervision.pairs import sample_pairs as sample_pairs
 from .supervision.weak import LabelledSubset as LabelledSubset

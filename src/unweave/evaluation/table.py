@@ -16,8 +16,8 @@ from torch import nn
 from unweave.data import Dataset, registry
 from unweave.data.batches import to_tensor
 from unweave.data.factors import Rng
+from unweave.data.fingerprint import fingerprint
 from unweave.data.rows import Rows
-from unweave.data.storage.fingerprint import looks
 from unweave.data.storage.lazy import LazyArray
 from unweave.data.supervision.labels import Labels
 from unweave.errors import ArgumentError
@@ -125,8 +125,8 @@ class RepresentationTable:
         if folder is not None:
             mode = f"-{self.labels}" if self.labels else ""
             # The content of a registered data set is fixed: a few images tell that it is the one.
-            seen = looks(self.data, _FEW if self.data.name in registry.names() else None)
-            place = folder / "codes" / f"{self.data.name}-{seen}-{_fingerprint(self.method)}{mode}"
+            digest = fingerprint(self.data, _FEW if self.data.name in registry.names() else None)
+            place = folder / "codes" / f"{self.data.name}-{digest}-{_fingerprint(self.method)}{mode}"
         shape = (len(self.data), self.parts, self.method.spec.latent_size)
         return LazyArray(place, shape, draw, dtype=np.float32, **options)
 

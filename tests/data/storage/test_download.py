@@ -19,7 +19,7 @@ import pytest
 from unweave.data.dataset import from_grid
 from unweave.data.factors import FactorSpace
 from unweave.data.recipe import Recipe, SourceFile
-from unweave.data.storage import transfer
+from unweave.data.storage import download as module
 from unweave.data.storage.download import get, obtain
 from unweave.data.storage.prepared import prepared
 from unweave.errors import DataError, NetworkError
@@ -251,7 +251,7 @@ def test_connection_refused(server: Server, tmp_path: Path) -> None:
 
 
 def test_no_answer(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transfer, "_TIMEOUT", 0.1)
+    monkeypatch.setattr(module, "_TIMEOUT", 0.1)
     server.delay = threading.Event()
     try:
         with pytest.raises(NetworkError, match="no answer within"):
@@ -270,7 +270,7 @@ def test_a_cut_connection_is_taken_up_again(server: Server, tmp_path: Path) -> N
 def test_a_cut_connection_leaves_the_part(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transfer, "_ATTEMPTS", 1)
+    monkeypatch.setattr(module, "_ATTEMPTS", 1)
     server.cut_after = 300_000
     with pytest.raises(NetworkError, match=r"300,000 of 512,000 bytes.*run again"):
         get(toy(server, **KNOWN), tmp_path)
@@ -281,7 +281,7 @@ def test_a_cut_connection_leaves_the_part(
 
 
 def test_interrupt_leaves_the_part(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = transfer._read
+    read = module._read
     calls = iter([read, None])
 
     def interrupted(response: object) -> bytes:
@@ -290,8 +290,8 @@ def test_interrupt_leaves_the_part(server: Server, tmp_path: Path, monkeypatch: 
             raise KeyboardInterrupt
         return step(response)
 
-    monkeypatch.setattr(transfer, "_read", interrupted)
-    monkeypatch.setattr(transfer, "_CHUNK", 1000)
+    monkeypatch.setattr(module, "_read", interrupted)
+    monkeypatch.setattr(module, "_CHUNK", 1000)
     with pytest.raises(KeyboardInterrupt):
         get(toy(server, **KNOWN), tmp_path)
     assert 0 < (tmp_path / "set.bin.part").stat().st_size <= 1000
@@ -362,8 +362,8 @@ def test_two_processes_at_once(server: Server, tmp_path: Path) -> None:
 
 
 def test_full_disk(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = transfer.shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(transfer.shutil, "disk_usage", lambda _: usage._replace(free=1000))
+    usage = module.shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(module.shutil, "disk_usage", lambda _: usage._replace(free=1000))
     with pytest.raises(DataError, match="too full"):
         get(toy(server), tmp_path)
 

@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from unweave.data.dataset import Dataset
 from unweave.data.files.checksum import sha256_of
-from unweave.data.files.factor_csv import read_factor_csv
 from unweave.data.files.image_file import SUFFIXES, Look, decode, look_at
 from unweave.data.own.arrays import labelled
 from unweave.data.own.columns import factor_table
+from unweave.data.own.factor_csv import read_factor_csv
 from unweave.data.storage.prepared import Writer, data_folder, prepared
 from unweave.errors import ArgumentError, DataError
 from unweave.files import write_text

@@ -1,36 +1,31 @@
-"""Downloads of official files: checked, and there whole or not at all."""
+"""Downloads of official files: resumed where they were cut, checked, and there whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
+import http.client
+import shutil
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator, Sequence
+from email.message import Message
 from pathlib import Path
+from typing import IO, Any
+from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
 
 from unweave.data.dataset import Dataset
 from unweave.data.files.checksum import sha256_of
 from unweave.data.recipe import Recipe, SourceFile
-from unweave.data.storage.status import find_files
-from unweave.data.storage.transfer import Part, TransferError, transfer
+from unweave.data.storage.status import PARTIAL_SUFFIX, find_files
 from unweave.errors import DataError, MissingDataError, NetworkError
+from unweave.progress import progress
 
-
-def get(recipe: Recipe, folder: Path) -> list[Path]:
-    """Download the files of a data set into ``folder``, and return their paths.
-
-    Files that are there, with the official size where it is known, are left alone. A data set that
-    has no files, or whose files come with a Python package, needs nothing: the answer is [].
-    Raises NetworkError, which says what to put where by hand, or DataError for a wrong file. An
-    interrupted download is kept in ``NAME.part``, from where the next call goes on.
-    """
-    if recipe.offline:
-        return []
-    with _disk_errors(folder):
-        for file in _missing(recipe, folder):
-            _get_locked(recipe, folder, file)
-    return [folder / file.name for file in recipe.files]
+_TIMEOUT = 30.0  # seconds without a byte
+_ATTEMPTS = 5  # how often a transfer that was cut is resumed before giving up
+_CHUNK = 1 << 20
 
 
 def obtain(recipe: Recipe, folder: Path) -> Dataset:
@@ -38,6 +33,18 @@ def obtain(recipe: Recipe, folder: Path) -> Dataset:
 
     Loading comes first, and a download only if that fails: prepared arrays do not need their files
     any more, and some data sets also take files in another form (unpacked, packed anew).
+
+    Parameters
+    ----------
+    recipe
+        of the data set.
+    folder
+        where its files are, or will be.
+
+    Examples
+    --------
+    >>> obtain(uw.data.find("pendulum"), uw.data.data_folder() / "pendulum").image_shape
+    (100,)
     """
     try:
         return recipe.load(folder)
@@ -50,12 +57,50 @@ def obtain(recipe: Recipe, folder: Path) -> Dataset:
     return recipe.load(folder)
 
 
+def get(recipe: Recipe, folder: Path) -> list[Path]:
+    """Download the files of a data set into ``folder``.
+
+    Files that are there, with the official size where it is known, are left alone. An interrupted download is kept in
+    ``NAME.part``, from where the next call goes on.
+
+    Parameters
+    ----------
+    recipe
+        of the data set. One that has no files, or whose files come with a Python package, needs no download.
+    folder
+        where the files go.
+
+    Returns
+    -------
+    list of Path
+        one for each file; empty where none is needed.
+
+    Raises
+    ------
+    NetworkError
+        which says what to put where by hand.
+    DataError
+        for a file that is not the official one.
+
+    Examples
+    --------
+    >>> get(uw.data.find("dsprites"), uw.data.data_folder() / "dsprites")
+    []
+    """
+    if recipe.offline:
+        return []
+    with _disk_errors(folder):
+        for file in _missing(recipe, folder):
+            _get_locked(recipe, folder, file)
+    return [folder / file.name for file in recipe.files]
+
+
 def _missing(recipe: Recipe, folder: Path) -> list[SourceFile]:
     return [entry.source for entry in find_files(recipe, folder) if not entry.usable]
 
 
 def _get_locked(recipe: Recipe, folder: Path, file: SourceFile) -> None:
-    """Of several processes one downloads; the others wait, then find the file there."""
+    """Of several processes one downloads; the others wait, then see the file there."""
     target = folder / file.name
     target.parent.mkdir(parents=True, exist_ok=True)
     with _locked(target):
@@ -65,30 +110,30 @@ def _get_locked(recipe: Recipe, folder: Path, file: SourceFile) -> None:
 
 
 def _get_file(file: SourceFile, target: Path, by_hand: str) -> None:
-    part = Part(target)
+    part = _Part(target)
     try:
-        resumed = transfer(file, part)
+        resumed = _transfer(file, part)
         try:
             _check(file, part)
         except DataError:
             if not resumed:
                 raise
-            # What lay there may have been the beginning of another file: the second try is whole.
-            transfer(file, part)
+            # The bytes that were there may have been the beginning of another file: the second try is whole.
+            _transfer(file, part)
             _check(file, part)
-    except TransferError as error:
+    except _TransferError as error:
         kept = f" ({part.size:,} bytes are kept: run again to resume)" if part.size else ""
         raise NetworkError(f"{file.url}: {error}{kept}\n{by_hand}") from error
     part.path.replace(target)
     part.remove()
 
 
-def _check(file: SourceFile, part: Part) -> None:
+def _check(file: SourceFile, part: _Part) -> None:
     """Refuse, and remove, a download that is not the official file."""
     if file.size not in (None, part.size):
         wrong = f"size is {part.size} bytes, expected {file.size}"
-    elif file.sha256 is not None and (found := sha256_of(part.path)) != file.sha256:
-        wrong = f"sha256 is {found}, expected {file.sha256}"
+    elif file.sha256 is not None and (digest := sha256_of(part.path)) != file.sha256:
+        wrong = f"sha256 is {digest}, expected {file.sha256}"
     else:
         return
     part.remove()
@@ -121,3 +166,177 @@ def _disk_errors(folder: Path) -> Iterator[None]:
 def _by_hand(folder: Path, files: Sequence[SourceFile]) -> str:
     lines = [f"  {file.url}\n    -> {folder / file.name}" for file in files]
     return "You can also put by hand, from a browser or another machine:\n" + "\n".join(lines)
+
+
+# --- one file over HTTP --------------------------------------------------------------------------
+
+
+class _TransferError(Exception):
+    """A transfer failed on the way, for the reason given."""
+
+
+class _CutError(Exception):
+    """The connection ended before the file did."""
+
+
+class _Part:
+    """The beginning of a file, kept in ``NAME.part``, and in ``NAME.part.tag`` what identifies the
+    version that the server sent, so that the pieces of two versions are never joined."""
+
+    def __init__(self, target: Path) -> None:
+        self.path = target.with_name(target.name + PARTIAL_SUFFIX)
+        self.tag_path = target.with_name(target.name + PARTIAL_SUFFIX + ".tag")
+
+    @property
+    def size(self) -> int:
+        """The number of bytes so far."""
+        return self.path.stat().st_size if self.path.is_file() else 0
+
+    @property
+    def tag(self) -> str | None:
+        """The ETag, or else the date, of the file that the bytes are from."""
+        return self.tag_path.read_text().strip() or None if self.tag_path.is_file() else None
+
+    def begin(self, headers: Message) -> None:
+        """Start over with the file that a response with these headers carries."""
+        self.path.write_bytes(b"")
+        etag = headers.get("ETag", "")
+        # A weak ETag promises the same meaning, not the same bytes.
+        weak = not etag or etag.startswith("W/")
+        self.tag_path.write_text(headers.get("Last-Modified", "") if weak else etag)
+
+    def remove(self) -> None:
+        """Delete what was kept."""
+        self.path.unlink(missing_ok=True)
+        self.tag_path.unlink(missing_ok=True)
+
+
+def _transfer(file: SourceFile, part: _Part) -> bool:
+    """Bring ``part`` to its full length; whether it began with bytes of an earlier run.
+
+    A connection that is cut is resumed as long as that brings new bytes, a few times.
+    """
+    if file.size is not None and part.size > file.size:
+        part.remove()
+    resumed = part.size > 0
+    for attempt in range(_ATTEMPTS):
+        before = part.size
+        try:
+            _request(file, part)
+            break
+        except _CutError as cut:
+            if part.size <= before or attempt == _ATTEMPTS - 1:
+                raise _TransferError(str(cut)) from cut
+    return resumed
+
+
+def _request(file: SourceFile, part: _Part) -> None:
+    """Ask for what is missing of a file, and append it."""
+    if part.size and part.size == file.size:
+        return
+    if not _is_http(file.url):
+        raise _TransferError("only http and https addresses are downloaded")
+    headers = {"User-Agent": "unweave", "Accept-Encoding": "identity"}
+    if part.size:
+        headers["Range"] = f"bytes={part.size}-"
+        if part.tag:
+            headers["If-Range"] = part.tag
+    try:
+        response = _opener().open(urllib.request.Request(file.url, headers=headers), timeout=_TIMEOUT)
+    except urllib.error.HTTPError as error:
+        with error:
+            if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not part.size:
+                raise _TransferError(f"the server answered {error.code} {error.reason}") from error
+            complete = file.size is None and part.size == _full_length(error.headers)
+        if not complete:
+            part.remove()
+            _request(file, part)
+    except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
+        raise _TransferError(_reason(error)) from error
+    else:
+        with response:
+            _receive(file, part, response)
+
+
+def _receive(file: SourceFile, part: _Part, response: http.client.HTTPResponse) -> None:
+    if response.headers.get_content_type() == "text/html" and not file.name.lower().endswith(
+        (".html", ".htm")
+    ):
+        raise _TransferError("the server sent a web page, not the file: it has to be downloaded by hand")
+    if response.status != http.HTTPStatus.PARTIAL_CONTENT:
+        part.begin(response.headers)
+    elif not response.headers.get("Content-Range", "").startswith(f"bytes {part.size}-"):
+        raise _TransferError("the server sent another part of the file than it was asked for")
+    start = part.size
+    length = response.headers.get("Content-Length", "")
+    total = start + int(length) if length.isdecimal() else file.size
+    if file.size is not None and total != file.size:
+        part.remove()
+        raise DataError(f"{file.url}: its size is {total} bytes, expected {file.size}: not the official file")
+    missing = None if total is None else total - start
+    _check_space(part.path.parent, missing)
+    verb = "Resuming" if start else "Downloading"
+    with part.path.open("ab") as out, progress(f"{verb} {file.name}", total, "bytes", start) as advance:
+        while (total is None or out.tell() < total) and (chunk := _read(response)):
+            out.write(chunk)
+            advance(len(chunk))
+    if total is not None and part.size < total:
+        raise _CutError(f"the connection was closed after {part.size:,} of {total:,} bytes")
+
+
+def _read(response: http.client.HTTPResponse) -> bytes:
+    try:
+        return response.read1(_CHUNK)  # what has arrived, so that a cut loses nothing
+    except (http.client.HTTPException, OSError) as error:
+        raise _CutError(_reason(error)) from error
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """An opener that knows http and https and nothing else: no file://, no ftp://."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler,
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.HTTPDefaultErrorHandler,
+        urllib.request.HTTPErrorProcessor,
+        _HttpRedirects,
+    ):
+        opener.add_handler(handler())
+    return opener
+
+
+class _HttpRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects to http and https only. (file:// is refused by its base already.)"""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        if not _is_http(newurl):
+            raise urllib.error.URLError(f"the server redirects to {newurl}, which is not followed")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _is_http(url: str) -> bool:
+    return urlsplit(url).scheme in ("http", "https")
+
+
+def _full_length(headers: Message) -> int | None:
+    """N in ``Content-Range: bytes …/N``."""
+    total = headers.get("Content-Range", "").rpartition("/")[2]
+    return int(total) if total.isdecimal() else None
+
+
+def _check_space(folder: Path, missing: int | None) -> None:
+    free = shutil.disk_usage(folder).free
+    if missing is not None and missing > free:
+        raise DataError(f"{folder}: the disk is too full: {missing:,} bytes are needed, {free:,} are free")
+
+
+def _reason(error: Exception) -> str:
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(cause, TimeoutError):
+        return f"no answer within {_TIMEOUT:.0f} seconds"
+    if isinstance(cause, OSError) and cause.strerror:
+        return f"the connection failed ({cause.strerror})"
+    return str(cause) or type(cause).__name__

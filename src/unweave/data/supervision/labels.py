@@ -13,8 +13,8 @@ import numpy.typing as npt
 from unweave.arrays import to_python
 from unweave.data.dataset import Dataset
 from unweave.data.factors import Rng, check_rows
+from unweave.data.fingerprint import fingerprint
 from unweave.data.rows import Rows
-from unweave.data.storage.fingerprint import looks
 from unweave.data.supervision.label_checks import (
     check_options,
     check_values,
@@ -184,7 +184,7 @@ def labels_of(
             for column, whole in zip(values.T, discrete, strict=True)
         ]
         has_any = np.asarray((~np.isnan(values)).any(axis=1))
-        spec |= {"array": hashlib.sha256(values.tobytes()).hexdigest(), "images": looks(data, _FEW)}
+        spec |= {"array": hashlib.sha256(values.tobytes()).hexdigest(), "images": fingerprint(data, _FEW)}
         spec |= {"partial": True} if np.isnan(values).any() else {}
     subset = _subset(data, labelled, seed, has_any)
     if subset is not None:

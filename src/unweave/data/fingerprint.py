@@ -1,4 +1,4 @@
-"""What tells two data sets of the same name apart: what their images look like."""
+"""A hash of a data set's images and factors: it tells apart two data sets of the same name."""
 
 from __future__ import annotations
 
@@ -7,15 +7,32 @@ import hashlib
 import numpy as np
 
 from unweave.data.dataset import Dataset
+from unweave.parameters import Count
 
 _IMAGES, _BYTES = 4_096, 2**28
 
 
-def looks(data: Dataset, most: int | None = None) -> str:
+def fingerprint(data: Dataset, most: Count | None = None) -> str:
     """A hash of a finite data set's size, and of its images and factors.
 
-    All of them count, up to 4,096 images or 256 MB, whichever is more; of a larger set, and with ``most``, so many
-    that are spread evenly. Where images are drawn anew at every access, the noise is that of a fixed seed.
+    Parameters
+    ----------
+    data
+        Where images are drawn anew at every access, the noise is that of a fixed seed.
+    most
+        the number of images, spread evenly, that count. None: all, or of a large data set 4,096 images or 256 MB,
+        whichever is more.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits.
+
+    Examples
+    --------
+    >>> black, white = (uw.data.from_arrays(np.full((4, 2, 2), value, np.uint8)) for value in (0, 255))
+    >>> fingerprint(black) == fingerprint(white)
+    False
     """
     one = data.images(np.zeros(1, np.int64), np.random.default_rng(0))
     enough = max(_IMAGES, _BYTES // max(one.nbytes, 1)) if most is None else most

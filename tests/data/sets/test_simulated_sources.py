@@ -6,7 +6,7 @@ from scipy.stats import chi2, kstest, norm
 from sklearn.decomposition import FastICA
 
 import unweave as uw
-from unweave.data.sources import Mixing, simulate_sources
+from unweave.data.sets.simulated_sources import Mixing, simulate_sources
 from unweave.errors import ArgumentError
 from unweave.metrics import Sample
 from unweave.metrics.predictors.mcc import mcc
