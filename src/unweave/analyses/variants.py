@@ -9,79 +9,103 @@ from typing import Any
 
 import pandas as pd
 
+# Runs that agree in these are compared: what differs among their settings makes a variant.
 _ALIKE = ["data", "method", "strength", "seed", "correlation", "latent_size", "steps"]
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-DEFAULT = "default"  # a run that has none of the settings by which others are told apart
-Flat = dict[str, Any]
+_DEFAULT = "default"  # a run that has none of the settings in which others differ
+_Flat = dict[str, Any]
 
 
-def variants(table: pd.DataFrame) -> pd.Series[str]:
-    """Per run the settings that the study varies, in words: "labelled 100, label_variance 0.5"; empty without any.
+def with_variant(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the column ``variant``: per run the settings that the study varies, in words.
 
-    A setting counts if it differs among runs of a method that agree in data set, strength, seed, correlation, number
-    of latents and steps. So one that goes with the strength (``lambda_d`` with ``lambda_od``), or differs between data
-    sets only (as a likelihood may), does not. Settings within settings are told by their own name. The index is
-    ``run``.
+    A setting counts if it differs among runs of a method that agree in data set, strength, seed, correlation, number of
+    latents and steps. So one that goes with the strength (``lambda_d`` with ``lambda_od``), or differs between data
+    sets only (as a likelihood may), does not. Settings within settings are called by their own name.
+
+    Parameters
+    ----------
+    table
+        a results table, or any table with the columns of runs.
+
+    Returns
+    -------
+    the table with ``variant``: "labelled 100, label_variance 0.5", or empty where a method has no variants.
+
+    Examples
+    --------
+    >>> from unweave.analyses import simulate_results, with_variant
+    >>> table = simulate_results(data=["dsprites"], methods=["beta_vae"], seeds=1, strengths=1)
+    >>> few, many = (table.assign(run=str(n), settings=f'{{"labelled": {n}}}') for n in (100, 1000))
+    >>> import pandas as pd
+    >>> with_variant(pd.concat([few, many]))["variant"].unique().tolist()
+    ['labelled 100', 'labelled 1000']
     """
     runs = table.drop_duplicates("run").set_index("run")[[*_ALIKE, "settings"]]
-    told = pd.Series("", index=runs.index, dtype="str")
     runs["settings"], texts = pd.factorize(runs["settings"])
     if len(texts) < 2:
-        return told
+        return table.assign(variant=_constant("", table.index))
+    variants = _constant("", runs.index)
     groups = runs.groupby(_ALIKE, dropna=False, sort=False)["settings"]
-    several = runs[groups.transform("nunique") > 1]
-    for method, some in several.groupby("method", sort=False):
+    varied = runs[groups.transform("nunique") > 1]
+    for method, some in varied.groupby("method", sort=False):
         settings = runs.loc[runs["method"] == method, "settings"]
-        flat = {code: dict(_flat(json.loads(texts[code]))) for code in settings.unique()}
+        flat = {code: dict(_flatten(json.loads(texts[code]))) for code in settings.unique()}
         alike = {frozenset(codes) for _, codes in some.groupby(_ALIKE, dropna=False, sort=False)["settings"]}
-        names = _names(key for codes in alike for key in _differing([flat[code] for code in codes]))
-        told[settings.index] = settings.map({code: _spelled(own, names) for code, own in flat.items()})
-    return told
+        names = _short_names(key for codes in alike for key in _differing([flat[code] for code in codes]))
+        variants[settings.index] = settings.map({code: _words(values, names) for code, values in flat.items()})
+    return table.assign(variant=table["run"].map(variants).astype("str"))
 
 
-def by_variant(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with each variant of a method as a method of its own: "ss_idvae, labelled 100"."""
-    told = variants(table)
-    told = told[told != ""]
-    if told.empty:
-        return table
-    endings = table["run"].map(", " + told).fillna("")
-    return table.assign(method=table["method"] + endings)
+def method_variants(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """The methods of a table with their variants, each pair once, in order of appearance."""
+    pairs = table[["method", "variant"]].drop_duplicates()
+    return list(pairs.itertuples(index=False, name=None))
 
 
-def in_order(variant: str) -> tuple[tuple[int, float, str], ...]:
-    """A sorting key: by numbers where texts are alike. Whole numbers come first: 100 labels before a share of 0.1."""
-    return tuple(_place(word) for word in variant.split())
+def variant_order(variant: str) -> tuple[tuple[int, float, str], ...]:
+    """A sorting key: by numbers where texts are alike. Whole numbers come first: 100 labels before a share of 0.1.
+
+    Examples
+    --------
+    >>> from unweave.analyses.variants import variant_order
+    >>> sorted(["labelled 0.1", "labelled 1000", "labelled 100"], key=variant_order)
+    ['labelled 100', 'labelled 1000', 'labelled 0.1']
+    """
+    return tuple(_word_order(word) for word in variant.split())
 
 
-def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+def _constant(text: str, index: pd.Index[Any]) -> pd.Series[str]:
+    return pd.Series(text, index=index, dtype="str")
+
+
+def _flatten(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """Leaves of nested mappings, and of lists of them, by their dotted names."""
     if isinstance(value, list) and any(isinstance(part, Mapping) for part in value):
-        value = {str(place): part for place, part in enumerate(value)}
+        value = {str(index): part for index, part in enumerate(value)}
     if not isinstance(value, Mapping) or (name and not value):
         yield name, value
         return
     for key, part in value.items():
-        yield from _flat(part, f"{name}.{key}" if name else key)
+        yield from _flatten(part, f"{name}.{key}" if name else key)
 
 
-def _differing(settings: list[Flat]) -> Iterator[str]:
+def _differing(settings: list[_Flat]) -> Iterator[str]:
     """The names whose values differ, or that some lack."""
-    for name in dict.fromkeys(name for own in settings for name in own):
-        if len({json.dumps(own[name]) if name in own else "" for own in settings}) > 1:
+    for name in dict.fromkeys(name for values in settings for name in values):
+        if len({json.dumps(values[name]) if name in values else "" for values in settings}) > 1:
             yield name
 
 
-def _names(keys: Iterable[str]) -> dict[str, str]:
+def _short_names(keys: Iterable[str]) -> dict[str, str]:
     """The last part of each dotted name; all of it where that is another's last part, too."""
     known = sorted(set(keys))
     ends = [key.rpartition(".")[2] for key in known]
     return {key: end if ends.count(end) == 1 else key for key, end in zip(known, ends, strict=True)}
 
 
-def _spelled(own: Flat, names: dict[str, str]) -> str:
-    told = [f"{name} {_text(own[key])}" for key, name in names.items() if key in own]
-    return ", ".join(told) or DEFAULT
+def _words(values: _Flat, names: dict[str, str]) -> str:
+    return ", ".join(f"{name} {_text(values[key])}" for key, name in names.items() if key in values) or _DEFAULT
 
 
 def _text(value: Any) -> str:
@@ -90,7 +114,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value).replace("null", "none")
 
 
-def _place(word: str) -> tuple[int, float, str]:
+def _word_order(word: str) -> tuple[int, float, str]:
     word = word.rstrip(",")
     if not _NUMBER.fullmatch(word):
         return (2, 0.0, word)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-Array = npt.NDArray[np.float64]
+from unweave.analyses.statistics.intervals import Level
+from unweave.arrays import FloatArray, IntArray
+from unweave.parameters import Count, Seed
+
 _BATCH = 20  # resamples at a time: 5 MB for 1,800 runs and 16 scores
 _FEWEST = 3  # two points always have a correlation of 1 or -1, two clusters have but three resamples
 
@@ -18,35 +20,58 @@ def rank_correlations(
     rows: Sequence[str],
     columns: Sequence[str],
     cluster: str = "seed",
-    level: float = 0.95,
-    draws: int = 500,
-    seed: int = 0,
+    level: Level = 0.95,
+    draws: Count = 500,
+    seed: Seed = 0,
 ) -> pd.DataFrame:
-    """Spearman's correlation of each score in ``rows`` with each in ``columns``: row, column, value, low, high, n.
+    """Spearman's rank correlation of every two scores, with a bootstrap interval over clusters of runs.
 
-    ``scores`` has one row per run (or whatever is compared) and a column per score; each pair is compared on the n
-    runs that have both, equal values sharing their mean rank. ``low`` and ``high`` bound the percentile bootstrap
-    interval: the values of the column ``cluster`` are drawn with replacement, all runs of a cluster together, and
-    ranked anew each time; with few clusters it is too narrow. NaN: no correlation of fewer than 3 runs or of a
-    constant, no interval from fewer than 3 clusters.
+    Each pair is compared on the n runs that have both scores, equal values sharing their mean rank. For the percentile
+    bootstrap, clusters are drawn with replacement, all runs of a cluster together, and ranked anew each time; with
+    few clusters the interval is too narrow.
+
+    Parameters
+    ----------
+    scores
+        one row per run (or whatever is compared), one column per score.
+    rows, columns
+        each score in ``rows`` is correlated with each in ``columns``.
+    cluster
+        the column whose values are drawn: runs of one seed are not independent.
+    level, draws, seed
+        the probability that the interval covers; how many samples; of the random numbers.
+
+    Returns
+    -------
+    row, column, value, low, high, n. NaN: no correlation of fewer than 3 runs or of a constant, no interval from fewer
+    than 3 clusters.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from unweave.analyses import rank_correlations
+    >>> scores = pd.DataFrame({"seed": [0, 1, 2, 3], "mig": [0.1, 0.2, 0.3, 0.4], "sap": [0.1, 0.3, 0.2, 0.4]})
+    >>> rank_correlations(scores, ["mig"], ["sap"])[["row", "column", "value", "n"]]
+       row column  value  n
+    0  mig    sap    0.8  4
     """
     left, right = list(rows), list(columns)
     used = scores[[cluster, *dict.fromkeys([*left, *right])]]
     if not used.isna().to_numpy().any():
         return _frame(left, right, *_correlate(used, left, right, cluster, level, draws, seed), n=len(used))
-    # Runs lack some scores: each pair has runs of its own.
+    # Some runs lack scores: each pair is compared on other runs.
     pairs = []
     for row in left:
         for column in right:
             both = used.dropna(subset=[row, column])
-            found = _correlate(both, [row], [column], cluster, level, draws, seed)
-            pairs.append(_frame([row], [column], *found, n=len(both)))
+            estimates = _correlate(both, [row], [column], cluster, level, draws, seed)
+            pairs.append(_frame([row], [column], *estimates, n=len(both)))
     return pd.concat(pairs, ignore_index=True)
 
 
 def _correlate(
     scores: pd.DataFrame, left: list[str], right: list[str], cluster: str, level: float, draws: int, seed: int
-) -> tuple[Array, Array, Array]:
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Value, low and high, each (left, right), where every run has every score."""
     nothing = np.full((len(left), len(right)), np.nan)
     if len(scores) < _FEWEST:
@@ -66,8 +91,8 @@ def _correlate(
     return value, low, high
 
 
-def _below(values: Array, codes: npt.NDArray[np.intp]) -> Array:
-    """Per cluster and run (C, n): the cluster's runs that score less, and half of those that score the same.
+def _below(values: FloatArray, codes: IntArray) -> FloatArray:
+    """Per cluster and run (C, n): how many of the cluster's runs score less, and half of those that score the same.
 
     Weighted by how often each cluster was drawn, their sum over clusters is the run's rank among what was drawn.
     So the ranks in all resamples are one matrix product, without any sorting.
@@ -77,11 +102,11 @@ def _below(values: Array, codes: npt.NDArray[np.intp]) -> Array:
     member[np.arange(1, len(values) + 1), codes[order]] = 1
     counts = np.cumsum(member, axis=0)
     first, last = (np.searchsorted(values[order], values, side) for side in ("left", "right"))
-    found: Array = (counts[first] + counts[last]).T / 2
-    return found
+    below: FloatArray = (counts[first] + counts[last]).T / 2
+    return below
 
 
-def _resampled(below: Array, codes: npt.NDArray[np.intp], counts: Array) -> Array:
+def _resampled(below: FloatArray, codes: IntArray, counts: FloatArray) -> FloatArray:
     """Pearson's correlations of the ranks in each resample (draws, M, M), from M times ``_below`` (M, C, n)."""
     weights = counts[:, codes]
     middle = weights.sum(axis=1)[:, None, None] / 2  # the mean rank
@@ -90,22 +115,23 @@ def _resampled(below: Array, codes: npt.NDArray[np.intp], counts: Array) -> Arra
     products = ranks @ ranks.transpose(0, 2, 1)
     deviations = np.sqrt(np.diagonal(products, axis1=1, axis2=2))
     with np.errstate(invalid="ignore"):
-        found: Array = products / (deviations[:, :, None] * deviations[:, None])
-    return np.clip(found, -1, 1)
+        correlations: FloatArray = products / (deviations[:, :, None] * deviations[:, None])
+    return np.clip(correlations, -1, 1)
 
 
-def _quantiles(samples: Array, which: list[float]) -> Array:
+def _quantiles(samples: FloatArray, which: list[float]) -> FloatArray:
+    """Quantiles over the first axis, without NaN."""
     if not np.isnan(samples).any():
         return np.quantile(samples, which, axis=0)
     # In some resamples a score was constant; where it always is, there is no interval.
     flat = samples.reshape(len(samples), -1)
-    found = np.full((len(which), flat.shape[1]), np.nan)
-    some = ~np.isnan(flat).all(axis=0)
-    found[:, some] = np.nanquantile(flat[:, some], which, axis=0)
-    return found.reshape(len(which), *samples.shape[1:])
+    quantiles = np.full((len(which), flat.shape[1]), np.nan)
+    defined = ~np.isnan(flat).all(axis=0)
+    quantiles[:, defined] = np.nanquantile(flat[:, defined], which, axis=0)
+    return quantiles.reshape(len(which), *samples.shape[1:])
 
 
-def _frame(left: list[str], right: list[str], value: Array, low: Array, high: Array, n: int) -> pd.DataFrame:
+def _frame(left: list[str], right: list[str], value: FloatArray, low: FloatArray, high: FloatArray, n: int) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "row": np.repeat(np.array(left, dtype=object), len(right)),

@@ -1,0 +1,1 @@
+"""Intervals, rank correlations and tests, as all analyses use them."""
