@@ -41,11 +41,10 @@ def main() -> None:
 
 
 def write_study(folder: Path) -> int:
-    from simulated_study import simulate
-
+    from unweave.analyses import simulate_results
     from unweave.study.results import TABLE
 
-    table = simulate()
+    table = simulate_results()
     table.to_parquet(folder / TABLE)
     return int(table["run"].nunique())
 

@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from unweave.analyses.intervals import bootstrap_interval
 from unweave.analyses.scores import CONDITIONS, median_scores, seed_medians
+from unweave.analyses.statistics.intervals import bootstrap_interval
 from unweave.study import NotInStudyError
 from unweave.study.results import as_table
 

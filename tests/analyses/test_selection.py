@@ -1,4 +1,4 @@
-"""Table 1 on studies whose probabilities are known."""
+"""Unsupervised scores, transfer between data sets, and Table 1 on studies whose probabilities are known."""
 
 import itertools
 
@@ -6,10 +6,69 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from unweave.analyses.selection import outperforming_random
+from unweave.analyses.selection import (
+    outperforming_random,
+    setting_medians,
+    transfer_correlations,
+    unsupervised_correlations,
+)
 from unweave.study import NotInStudyError
 
 METRICS, DATA = ("mig", "dci"), ("a", "b")
+
+
+def test_unsupervised_scores_are_those_of_the_sampled_codes(make_table):
+    table = pd.concat(
+        [
+            make_table(lambda d, h, s, m: h + s / 10, seeds=4),
+            make_table(lambda d, h, s, m: h + s / 10, seeds=4, metrics=("gaussian_total_correlation",)),
+            make_table(
+                lambda d, h, s, m: -h - s / 10,
+                seeds=4,
+                metrics=("gaussian_total_correlation", "unsupervised.kl"),
+                representation="sampled",
+            ),
+        ]
+    )
+    found = unsupervised_correlations(table)
+    assert found["row"].tolist() == ["gaussian_total_correlation", "unsupervised.kl"]
+    assert found["column"].unique().tolist() == ["mig"]
+    np.testing.assert_allclose(found["value"], -1)
+
+
+def test_data_sets_are_compared_on_the_medians_of_settings(make_table):
+    signs = {"a": 1, "b": 2, "c": -1}
+    # The outlier of one seed would reverse the order of means, not of medians.
+    table = make_table(
+        lambda d, h, s, m: signs[d] * (100 - 100 * h if s == 0 else h), tuple(signs), settings=5, seeds=5
+    )
+    found = transfer_correlations(table).set_index(["row", "column"])
+    assert found.loc[("a", "b"), "value"] == pytest.approx(1)
+    assert found.loc[("a", "c"), "value"] == pytest.approx(-1)
+    assert (found["n"] == 5).all()
+
+
+def test_medians_keep_the_order_of_metrics_and_data(make_table):
+    table = make_table(lambda d, h, s, m: h + s, ("z", "a"), settings=2, seeds=3, metrics=("sap", "mig"))
+    found = setting_medians(table)
+    assert found["metric"].unique().tolist() == ["mig", "sap"]
+    assert found["data"].unique().tolist() == ["z", "a"]
+    assert found["value"].tolist() == [1, 2] * 4
+    assert found["setting"].tolist() == [0, 1] * 4
+
+
+def test_settings_that_one_data_set_lacks_are_not_compared(make_table):
+    table = make_table(lambda d, h, s, m: None if d == "b" and h == 0 else h, ("a", "b"), settings=4)
+    found = transfer_correlations(table).set_index(["row", "column"])
+    assert found.loc[("a", "b"), "n"] == 3
+    assert found.loc[("a", "a"), "n"] == 4
+
+
+def test_one_data_set_or_two_settings_are_too_few(make_table):
+    with pytest.raises(NotInStudyError, match="one data set"):
+        transfer_correlations(make_table(lambda d, h, s, m: h))
+    with pytest.raises(NotInStudyError, match="fewer than three settings"):
+        transfer_correlations(make_table(lambda d, h, s, m: h, ("a", "b"), settings=2))
 
 
 def cells(table, chosen_by="metric", **arguments):

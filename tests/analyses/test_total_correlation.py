@@ -2,7 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from unweave.analyses.total_correlation import METRIC, against_strength, mean_and_sampled, share_above
+from unweave.analyses.total_correlation import (
+    METRIC,
+    mean_and_sampled,
+    share_above,
+    total_correlation_by_strength,
+)
 from unweave.study import NotInStudyError
 
 
@@ -21,21 +26,24 @@ def table(make_table):
 
 
 def test_medians_and_quartiles_over_seeds(table):
-    found = against_strength(table, "mean")
+    found = total_correlation_by_strength(table, "mean")
     assert found["strength_index"].tolist() == [1, 2]
     assert found["value"].tolist() == [4.0, 6.0]  # the median of 2 (h + s) over s = 0, …, 4
     assert found["lower_quartile"].tolist() == [2.0, 4.0]
     assert found["upper_quartile"].tolist() == [6.0, 8.0]
     assert (found["n"] == 5).all()
-    assert against_strength(table, "sampled")["value"].tolist() == [2.0, 3.0]
+    assert total_correlation_by_strength(table, "sampled")["value"].tolist() == [2.0, 3.0]
 
 
 def test_methods_are_left_out(table):
     both = pd.concat([table, table.assign(method="annealed_vae", run="annealed-" + table["run"])])
-    assert set(against_strength(both, "mean")["method"]) == {"beta_vae"}
-    assert set(against_strength(both, "mean", without=())["method"]) == {"beta_vae", "annealed_vae"}
+    assert set(total_correlation_by_strength(both, "mean")["method"]) == {"beta_vae"}
+    assert set(total_correlation_by_strength(both, "mean", without=())["method"]) == {
+        "beta_vae",
+        "annealed_vae",
+    }
     with pytest.raises(NotInStudyError, match="no methods other"):
-        against_strength(table.assign(method="annealed_vae"), "mean")
+        total_correlation_by_strength(table.assign(method="annealed_vae"), "mean")
 
 
 def test_variants_of_a_method_are_methods_and_left_out_with_it(table):
@@ -44,8 +52,9 @@ def test_variants_of_a_method_are_methods_and_left_out_with_it(table):
         for method in ("annealed_vae", "beta_vae")
         for width in (1, 2)
     ]
-    found = against_strength(pd.concat(parts), "mean")
-    assert found["method"].unique().tolist() == ["beta_vae, width 1", "beta_vae, width 2"]
+    found = total_correlation_by_strength(pd.concat(parts), "mean")
+    assert found["method"].unique().tolist() == ["beta_vae"]
+    assert found["variant"].unique().tolist() == ["width 1", "width 2"]
     assert (found["n"] == 5).all()
 
 

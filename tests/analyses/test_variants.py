@@ -1,4 +1,4 @@
-"""Which settings are told: those that a study varies, and no others."""
+"""Which settings make a variant: those that a study varies, and no others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from unweave.analyses.variants import by_variant, in_order, variants
+from unweave.analyses.variants import method_variants, variant_order, with_variant
+
+
+def variants(table: pd.DataFrame) -> pd.Series:
+    """The variant of each run."""
+    return with_variant(table).drop_duplicates("run").set_index("run")["variant"]
 
 
 def runs(*points: dict[str, Any], **settings: list[Any]) -> pd.DataFrame:
@@ -34,7 +39,7 @@ def runs(*points: dict[str, Any], **settings: list[Any]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def test_only_what_varies_is_told_by_its_own_name() -> None:
+def test_only_what_varies_is_named_by_its_own_name() -> None:
     table = runs(
         labels=[{"factors": ["shape"], "labelled": 100}, {"factors": ["shape"], "labelled": 1.0}],
         label_variance=[0.5, 2.0],
@@ -61,16 +66,15 @@ def test_only_what_varies_is_told_by_its_own_name() -> None:
 def test_what_goes_with_a_column_is_no_variant(points: list[dict[str, Any]]) -> None:
     table = runs(*points, learning_rate=[1e-4])
     assert variants(table).tolist() == ["", ""]
-    assert by_variant(table) is table
-    told = variants(runs(*points, learning_rate=[1e-4, 1e-3]))
-    assert told.tolist() == ["learning_rate 0.0001", "learning_rate 0.001"] * 2
+    found = variants(runs(*points, learning_rate=[1e-4, 1e-3]))
+    assert found.tolist() == ["learning_rate 0.0001", "learning_rate 0.001"] * 2
 
 
 def test_methods_vary_by_themselves_and_a_strength_may_be_missing() -> None:
     varied = runs({"method": "a", "strength": np.nan}, width=[1, 2])
     table = pd.concat([varied, runs({"method": "b"}, width=[3]).assign(run="b")])
     assert variants(table).to_dict() == {"0": "width 1", "1": "width 2", "b": ""}
-    assert by_variant(table)["method"].tolist() == ["a, width 1", "a, width 2", "b"]
+    assert method_variants(with_variant(table)) == [("a", "width 1"), ("a", "width 2"), ("b", "")]
 
 
 def test_a_method_has_the_same_variants_on_every_data_set() -> None:
@@ -80,8 +84,8 @@ def test_a_method_has_the_same_variants_on_every_data_set() -> None:
 
 def test_runs_with_different_settings_have_different_names() -> None:
     labels = [None, {}, {"labelled": 10}, {"labelled": 10, "noise": 0.1}, ["shape", "scale"], "shape"]
-    told = variants(runs(labels=labels))
-    assert told.tolist() == [
+    found = variants(runs(labels=labels))
+    assert found.tolist() == [
         "labels none", "labels {}", "labelled 10", "labelled 10, noise 0.1", "labels [shape, scale]", "labels shape",
     ]  # fmt: skip
     table = pd.concat([runs(width=[1, 2]), runs().assign(run="2")])
@@ -96,13 +100,14 @@ def test_runs_with_different_settings_have_different_names() -> None:
     ]
 
 
-def test_a_variant_is_a_method_and_varies_no_more() -> None:
+def test_all_rows_of_a_run_have_its_variant() -> None:
     table = runs(labels=[{"labelled": 100}, {"labelled": 1000}])
     table = pd.concat([table, table], ignore_index=True)  # several scores of each run
-    found = by_variant(table)
-    assert found["method"].tolist() == ["m, labelled 100", "m, labelled 1000"] * 2
-    pd.testing.assert_frame_equal(by_variant(found), found)
-    assert table["method"].unique().tolist() == ["m"]
+    found = with_variant(table)
+    assert found["variant"].tolist() == ["labelled 100", "labelled 1000"] * 2
+    assert found["method"].unique().tolist() == ["m"]
+    pd.testing.assert_frame_equal(with_variant(found), found)
+    assert "variant" not in table
 
 
 def test_variants_are_ordered_by_their_numbers_and_counts_come_before_shares() -> None:
@@ -114,7 +119,7 @@ def test_variants_are_ordered_by_their_numbers_and_counts_come_before_shares() -
         "width 5",
         "rate 1e-05, labelled 2",
     ]
-    assert sorted(texts, key=in_order) == [
+    assert sorted(texts, key=variant_order) == [
         "labelled 100", "labelled 1000", "labelled 0.1", "labelled 1.0", "rate 1e-05, labelled 2", "width 5",
     ]  # fmt: skip
 

@@ -3,10 +3,22 @@ from itertools import pairwise
 import pytest
 from matplotlib.colors import to_rgb
 
-from unweave.figures.style import data_name, look, method_name, metric_name, order, representation_name
+from unweave.figures.style import (
+    data_name,
+    method_name,
+    method_order,
+    method_styles,
+    metric_name,
+    representation_name,
+)
 from unweave.methods import METHODS
 from unweave.study.job import plan
 from unweave.study.spec import known_studies, load_study
+
+
+def styles(*methods):
+    """Of methods without variants."""
+    return list(method_styles((method, "") for method in methods).values())
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -18,14 +30,14 @@ def test_every_method_has_a_name_of_its_own(method):
 @pytest.mark.parametrize("study", known_studies())
 def test_methods_of_one_study_have_different_colours_and_markers(study):
     methods = list(dict.fromkeys(job.method for job in plan(*load_study(study))))
-    looks = look(methods)
-    assert len({found["color"] for found in looks.values()}) == len(methods)
-    assert len({found["marker"] for found in looks.values()}) == len(methods)
+    shown = styles(*methods)
+    assert len({style["color"] for style in shown}) == len(methods)
+    assert len({style["marker"] for style in shown}) == len(methods)
 
 
-def test_no_two_methods_look_alike():
+def test_no_two_methods_share_colour_and_marker():
     known = [*METHODS, "ms_vae", "ms_gan", "ms_flow"]
-    pairs = [(found["color"], found["marker"]) for found in look(known).values()]
+    pairs = [(style["color"], style["marker"]) for style in styles(*known)]
     assert len(set(pairs)) == len(known)
 
 
@@ -46,50 +58,52 @@ def test_no_two_methods_look_alike():
     ],
 )
 def test_methods_that_a_paper_compares_differ_in_colour_and_in_marker(group):
-    looks = look(group).values()
     for part in ("color", "marker"):
-        assert len({found[part] for found in looks}) == len(group)
+        assert len({style[part] for style in styles(*group)}) == len(group)
 
 
 @pytest.mark.parametrize("method", ["idvae", "mine", "yours"])
-def test_a_method_looks_the_same_in_any_company(method):
-    assert look([method])[method] == look(["beta_vae", "another", "mine", "idvae", method])[method]
+def test_a_method_has_the_same_style_in_any_company(method):
+    company = method_styles((name, "") for name in ("beta_vae", "another", "mine", "idvae", method))
+    assert styles(method) == [company[method, ""]]
 
 
-def test_a_method_of_ones_own_looks_like_none_of_the_papers():
-    known = [(found["color"], found["marker"]) for found in look(METHODS).values()]
-    others = look([f"method_{number}" for number in range(100)]).values()
-    assert not set(known) & {(found["color"], found["marker"]) for found in others}
-    assert len({(found["color"], found["marker"]) for found in others}) > 40
+def test_a_users_method_has_the_style_of_none_of_the_papers():
+    known = {(style["color"], style["marker"]) for style in styles(*METHODS)}
+    others = {
+        (style["color"], style["marker"]) for style in styles(*(f"method_{number}" for number in range(100)))
+    }
+    assert not known & others
+    assert len(others) > 40
 
 
 @pytest.mark.parametrize("base", ["ss_idvae", "vae", "mine"])
 def test_variants_are_shades_of_their_methods_colour(base):
-    names = [f"{base}, labelled {part}" for part in ("1.0", "1000", "100")]
-    looks = look(names)
-    assert list(looks) == names[::-1]
-    assert len({found["marker"] for found in looks.values()}) == 1
-    lightness = [sum(to_rgb(found["color"])) for found in looks.values()]
+    pairs = [(base, f"labelled {part}") for part in ("1.0", "1000", "100")]
+    shades = method_styles(pairs)
+    assert list(shades) == pairs[::-1]
+    assert len({style["marker"] for style in shades.values()}) == 1
+    lightness = [sum(to_rgb(style["color"])) for style in shades.values()]
     assert lightness[0] + 0.2 < lightness[1] < lightness[2] - 0.2
-    assert look(names[:1])[names[0]] == look([base])[base]
+    assert list(method_styles(pairs[:1]).values()) == styles(base)
 
 
-def test_a_variant_is_told_in_brackets():
-    assert method_name("ss_idvae, labelled 100") == "SS-IDVAE (labelled 100)"
-    assert method_name("ss_idvae, labelled 100", "u given") == "SS-IDVAE (u given, labelled 100)"
+def test_a_variant_is_in_brackets():
+    assert method_name("ss_idvae", "labelled 100") == "SS-IDVAE (labelled 100)"
+    assert method_name("ss_idvae", "u given", "labelled 100") == "SS-IDVAE (u given, labelled 100)"
+    assert method_name("ss_idvae", "", "labelled 100") == "SS-IDVAE (labelled 100)"
     assert method_name("my_own", "β = 4") == "my own (β = 4)"
 
 
 def test_the_order_is_the_papers_and_then_the_alphabet():
-    assert sorted(["zeta", "idvae", "alpha", "beta_vae"], key=order) == ["beta_vae", "idvae", "alpha", "zeta"]
-    variants = [f"idvae, labelled {part}" for part in (100, 1000, 0.1, 1.0)]
-    assert sorted(["alpha", *variants[::-1], "vae", "idvae"], key=order) == [
-        "vae",
-        "idvae",
-        *variants,
-        "alpha",
-    ]
-    assert all(order(one) < order(other) for one, other in pairwise(["vae", "beta_vae", "annealed_vae"]))
+    names = ["zeta", "idvae", "alpha", "beta_vae"]
+    assert sorted(names, key=method_order) == ["beta_vae", "idvae", "alpha", "zeta"]
+    expected = [("vae", ""), ("idvae", "")]
+    expected += [("idvae", f"labelled {part}") for part in (100, 1000, 0.1, 1.0)]
+    expected += [("alpha", "")]
+    assert sorted(expected[::-1], key=lambda pair: method_order(*pair)) == expected
+    papers = ["vae", "beta_vae", "annealed_vae"]
+    assert all(method_order(one) < method_order(other) for one, other in pairwise(papers))
 
 
 def test_a_folder_of_images_has_a_short_name():

@@ -45,9 +45,9 @@ def reconstruction_trade_off(
     >>> costs = reconstruction_trade_off(table, ["sap"], values_per_image={"dsprites": 64 * 64})
     >>> costs[["strength", "error", "sap", "chosen"]]
        strength  error   sap  chosen
-    0       1.0   0.01  0.04   False
-    1       2.0   0.01  0.05    True
-    2       4.0   0.01  0.04   False
+    0       1.0  0.004  0.05    True
+    1       2.0  0.007  0.05   False
+    2       4.0  0.008  0.01   False
     """
     rows = main_runs(table[table["metric"].isin([ERROR, *scores])])
     known = set(rows["metric"].unique())

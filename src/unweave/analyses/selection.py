@@ -1,4 +1,4 @@
-"""Can a good setting be chosen: without labels, by another data set, by another seed? (Locatello et al., section 5.5)"""
+"""Can a good setting be chosen: without labels, by another data set or seed? (Locatello et al., section 5.5)"""
 
 from __future__ import annotations
 

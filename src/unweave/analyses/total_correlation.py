@@ -97,7 +97,7 @@ def share_above(both: pd.DataFrame) -> pd.DataFrame:
     >>> from unweave.analyses import mean_and_sampled, share_above, simulate_results
     >>> table = simulate_results(data=["dsprites"], methods=["beta_vae"], seeds=5)
     >>> share_above(mean_and_sampled(table))["value"].round(2).tolist()
-    [0.83]
+    [0.87]
     """
     above = both.assign(value=(both["mean"] > both["sampled"]).astype(float))
     shares = above.groupby(["data", "seed"])["value"].mean().reset_index()

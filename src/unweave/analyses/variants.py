@@ -53,7 +53,9 @@ def with_variant(table: pd.DataFrame) -> pd.DataFrame:
         flat = {code: dict(_flatten(json.loads(texts[code]))) for code in settings.unique()}
         alike = {frozenset(codes) for _, codes in some.groupby(_ALIKE, dropna=False, sort=False)["settings"]}
         names = _short_names(key for codes in alike for key in _differing([flat[code] for code in codes]))
-        variants[settings.index] = settings.map({code: _words(values, names) for code, values in flat.items()})
+        variants[settings.index] = settings.map(
+            {code: _words(values, names) for code, values in flat.items()}
+        )
     return table.assign(variant=table["run"].map(variants).astype("str"))
 
 
@@ -105,7 +107,9 @@ def _short_names(keys: Iterable[str]) -> dict[str, str]:
 
 
 def _words(values: _Flat, names: dict[str, str]) -> str:
-    return ", ".join(f"{name} {_text(values[key])}" for key, name in names.items() if key in values) or _DEFAULT
+    return (
+        ", ".join(f"{name} {_text(values[key])}" for key, name in names.items() if key in values) or _DEFAULT
+    )
 
 
 def _text(value: Any) -> str:

@@ -43,7 +43,7 @@ def _run_study(folder: Path, steps: int) -> None:
 
 
 def _show_scores(table: Any, steps: int) -> None:
-    from unweave.analyses.intervals import grouped
+    from unweave.analyses import grouped_intervals
 
     runs = table["run"].nunique()
     print(
@@ -51,7 +51,7 @@ def _show_scores(table: Any, steps: int) -> None:
         "(1,500 points, 300 votes of 16 images; the papers: 15,000 of each, of 64): an impression, not a result."
     )
     main = table[~table["metric"].str.contains(".", regex=False)]
-    medians = grouped(main, ["metric", "representation", "method"])
+    medians = grouped_intervals(main, ["metric", "representation", "method"])
     methods = list(dict.fromkeys(main["method"]))
     medians["score"] = medians["metric"] + " (" + medians["representation"] + ")"
     wide = medians.pivot(index="score", columns="method", values="value")[methods]

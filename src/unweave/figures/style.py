@@ -13,7 +13,7 @@ import matplotlib as mpl
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-from unweave.analyses.variants import in_order
+from unweave.analyses.variants import variant_order
 from unweave.data.registry import RECIPES
 
 WIDTH = 6.75  # inches: the text width of the papers
@@ -90,16 +90,15 @@ _RC: dict[Any, Any] = {
 }
 
 
-def method_name(method: str, *more: str) -> str:
-    """A method's name as the papers write it; a variant of it, and ``more`` about it, in brackets.
+def method_name(method: str, *details: str) -> str:
+    """A method's name as the papers write it, with its variant and other ``details`` in brackets.
 
-    >>> method_name("ss_idvae, labelled 100", "u predicted")
+    >>> method_name("ss_idvae", "u predicted", "labelled 100")
     'SS-IDVAE (u predicted, labelled 100)'
     """
-    base, _, variant = method.partition(", ")
-    name = _METHODS[base][0] if base in _METHODS else base.replace("_", " ")
-    told = [part for part in (*more, variant) if part]
-    return f"{name} ({', '.join(told)})" if told else name
+    name = _METHODS[method][0] if method in _METHODS else method.replace("_", " ")
+    present = [detail for detail in details if detail]
+    return f"{name} ({', '.join(present)})" if present else name
 
 
 def metric_name(metric: str) -> str:
@@ -126,24 +125,27 @@ def representation_name(representation: str, labels: str = "") -> str:
     return f"{representation} (u {labels})" if labels else representation
 
 
-def look(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Per method its ``color`` and ``marker``: the same in every figure, whatever other methods it shows.
+def method_styles(methods: Iterable[tuple[str, str]]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Per method and variant its ``color`` and ``marker``, in the order of ``method_order``.
 
-    A method that the papers do not have gets a pair that its name decides, and no method of the papers has. Variants of
-    one method (``by_variant``) share its marker and are shades of its colour, from dark to pale in their order among
-    those that are shown.
+    They are the same in every figure, whatever other methods it shows. A method that the papers do not have gets a
+    colour and a marker that its name decides, and no method of the papers has both. Variants of one method share its
+    marker and are shades of its colour, from dark to pale in their order among those that are shown.
+
+    >>> method_styles([("beta_vae", "")])
+    {('beta_vae', ''): {'color': '#0072B2', 'marker': 'o'}}
     """
-    families: dict[str, list[str]] = {}
-    for method in sorted(set(methods), key=order):
-        families.setdefault(method.partition(", ")[0], []).append(method)
-    found = {}
-    for base, members in families.items():
+    variants: dict[str, list[str]] = {}
+    for method, variant in sorted(set(methods), key=lambda pair: method_order(*pair)):
+        variants.setdefault(method, []).append(variant)
+    styles = {}
+    for method, names in variants.items():
         color, marker = (
-            _METHODS[base][1:] if base in _METHODS else _SPARE[zlib.crc32(base.encode()) % len(_SPARE)]
+            _METHODS[method][1:] if method in _METHODS else _SPARE[zlib.crc32(method.encode()) % len(_SPARE)]
         )
-        for method, shade in zip(members, _shades(color, len(members)), strict=True):
-            found[method] = {"color": shade, "marker": marker}
-    return found
+        for variant, shade in zip(names, _shades(color, len(names)), strict=True):
+            styles[method, variant] = {"color": shade, "marker": marker}
+    return styles
 
 
 def _shades(color: str, count: int) -> list[str]:
@@ -155,11 +157,10 @@ def _shades(color: str, count: int) -> list[str]:
     return [to_hex(colorsys.hls_to_rgb(hue, lightness, saturation)) for lightness in steps]
 
 
-def order(method: str) -> tuple[Any, ...]:
+def method_order(method: str, variant: str = "") -> tuple[Any, ...]:
     """A sorting key: the papers' order, then the alphabet; variants of a method by their numbers."""
-    base, _, variant = method.partition(", ")
     known = list(_METHODS)
-    return (known.index(base) if base in known else len(known), base, in_order(variant), variant)
+    return (known.index(method) if method in known else len(known), method, variant_order(variant), variant)
 
 
 def legend_columns(names: Iterable[str], width: float = WIDTH) -> int:

@@ -1,9 +1,7 @@
 """The figures and tables of Kumar et al., from simulated scores and from trained runs."""
 
-import runpy
 import shutil
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,7 +9,8 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import unweave as uw
-from unweave.analyses import kumar
+from unweave.analyses import simulate_results
+from unweave.analyses.reconstruction import reconstruction_trade_off
 from unweave.figures.latent import units
 from unweave.figures.papers.kumar import (
     PAPER,
@@ -23,12 +22,12 @@ from unweave.figures.papers.kumar import (
 )
 from unweave.study import NotInStudyError, Results
 
-simulate = runpy.run_path(str(Path(__file__).parents[3] / "benchmarks" / "simulated_study.py"))["simulate"]
-
 
 @pytest.fixture(scope="module")
 def table():
-    return simulate(data=["dsprites", "cars3d"], methods=["factor_vae", "beta_vae"], seeds=3, strengths=2)
+    return simulate_results(
+        data=["dsprites", "cars3d"], methods=["factor_vae", "beta_vae"], seeds=3, strengths=2
+    )
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +35,7 @@ def trained(tmp_path_factory):
     """A study of two tiny runs on the pendulum, a data set that needs no files."""
     folder = tmp_path_factory.mktemp("runs")
     data = uw.data.load("pendulum")
-    table = simulate(data=["pendulum"], methods=["beta_vae", "factor_vae"], seeds=1, strengths=1)
+    table = simulate_results(data=["pendulum"], methods=["beta_vae", "factor_vae"], seeds=1, strengths=1)
     for run, name in table.drop_duplicates("run")[["run", "method"]].to_numpy():
         method = uw.methods.create(name, data, latent_size=2, reconstruction="gaussian")
         uw.train(method, data, steps=1, batch_size=4, out=folder / run)
@@ -51,7 +50,7 @@ def test_points_are_labelled_with_their_strengths(table):
     assert sprites.get_title() == "dSprites"
     assert sprites.get_xlabel() == "reconstruction error, sum over pixels"
     assert sorted(text.get_text() for text in sprites.texts) == ["1", "10", "2", "20"]
-    found = kumar.trade_off(table).query("data == 'dsprites' and method == 'beta_vae'")
+    found = reconstruction_trade_off(table).query("data == 'dsprites' and method == 'beta_vae'")
     line = next(line for line in sprites.lines if len(line.get_xdata()) == 2 and line.get_marker() == "o")
     assert line.get_xdata().tolist() == found["error"].tolist()
     assert line.get_ydata().tolist() == found["sap"].tolist()
@@ -93,6 +92,13 @@ def test_the_attribute_table_shows_twelve_in_per_cent(table):
     assert rows["Runs"].tolist() == [3] * 4
     with pytest.raises(NotInStudyError, match="attribute"):
         attribute_table(Results("s", table))
+
+
+def test_a_method_without_strength_has_its_row_in_the_attribute_table(table):
+    vae = table[(table["metric"] == "mig") & (table["representation"] == "mean") & (table["strength"] == 1)]
+    vae = vae.assign(method="vae", strength=np.nan, strength_name="", metric="attribute_classification.hat")
+    rows = attribute_table(Results("s", vae.assign(value=0.5)))
+    assert rows[["Method", "hat"]].drop_duplicates().to_numpy().tolist() == [["VAE", "50.0 [50.0, 50.0]"]]
 
 
 def test_traversals_of_trained_runs(trained):
@@ -155,7 +161,8 @@ def test_errors_are_per_pixel_where_there_are_runs(trained):
     assert values_per_image(trained) == {"pendulum": 100}
     assert trade_off(trained).axes[0].get_xlabel() == "reconstruction error, per pixel"
     sums, means = (
-        kumar.trade_off(trained.table, values_per_image=sizes)["error"] for sizes in ({}, {"pendulum": 100})
+        reconstruction_trade_off(trained.table, values_per_image=sizes)["error"]
+        for sizes in ({}, {"pendulum": 100})
     )
     assert (sums / 100).tolist() == means.tolist()
 

@@ -1,24 +1,21 @@
 """The figures of Mita et al., from simulated studies."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from unweave.analyses import mita
+from unweave.analyses import simulate_results
+from unweave.analyses.hyperparameters import method_scores, strength_medians
 from unweave.figures.papers.mita import PAPER, boxes, strength_curves
 from unweave.study import NotInStudyError, Results
 
-simulate = runpy.run_path(str(Path(__file__).parents[3] / "benchmarks" / "simulated_study.py"))["simulate"]
 NAMES = {"beta_vae": "beta_vae", "beta_tcvae": "idvae"}
 
 
 def study(data=("dsprites", "cars3d"), seeds=3, **more):
     """Two methods with the same strengths: β-VAE and what stands in for IDVAE."""
-    table = simulate(data=data, methods=list(NAMES), seeds=seeds, strengths=3, **more)
+    table = simulate_results(data=data, methods=list(NAMES), seeds=seeds, strengths=3, **more)
     return table.assign(method=table["method"].map(NAMES))
 
 
@@ -27,7 +24,7 @@ def test_boxes_hold_the_runs_of_all_strengths():
     figure = boxes(Results("s", table), metrics=("mig", "sap"))
     FigureCanvasAgg(figure).draw()
     assert [axes.get_title() for axes in figure.axes] == ["dSprites", "Cars3D", "", ""]
-    rows = mita.scores(table, ["mig"]).query("data == 'dsprites' and method == 'idvae'")
+    rows = method_scores(table, ["mig"]).query("data == 'dsprites' and method == 'idvae'")
     medians = [
         line for line in figure.axes[0].lines if line.get_color() == "black" and len(line.get_xdata()) == 2
     ]
@@ -39,7 +36,9 @@ def test_curves_are_medians_at_evenly_spaced_strengths():
     table = study()
     figure = strength_curves(Results("s", table), metrics=("mig",))
     FigureCanvasAgg(figure).draw()
-    found = mita.medians(table, ["mig"]).query("data == 'dsprites' and method == 'beta_vae'")
+    found = strength_medians(method_scores(table, ["mig"])).query(
+        "data == 'dsprites' and method == 'beta_vae'"
+    )
     line = next(line for line in figure.axes[0].lines if line.get_marker() == "o")
     assert list(line.get_xdata()) == [0, 1, 2]
     assert line.get_ydata().tolist() == found["value"].tolist()
@@ -48,7 +47,7 @@ def test_curves_are_medians_at_evenly_spaced_strengths():
 
 
 def test_methods_with_other_strengths_are_placed_by_their_list():
-    table = simulate(data=["dsprites"], methods=["beta_vae", "factor_vae"], seeds=2, strengths=2)
+    table = simulate_results(data=["dsprites"], methods=["beta_vae", "factor_vae"], seeds=2, strengths=2)
     plain = table[table["method"] == "beta_vae"].assign(method="vae", strength=np.nan, strength_name="")
     plain = plain.assign(run="v" + plain["run"])
     figure = strength_curves(Results("s", pd.concat([table, plain])), metrics=("mig", "sap"))
@@ -72,7 +71,7 @@ def test_the_heading_says_which_scores_are_drawn_and_which_methods_have_none():
 
 @pytest.mark.parametrize("exhibit", PAPER.exhibits, ids=lambda exhibit: exhibit.name)
 def test_each_figure_has_its_metrics_and_draws_a_single_run(exhibit):
-    table = simulate(data=["dsprites"], methods=["beta_vae"], seeds=1, strengths=1)
+    table = simulate_results(data=["dsprites"], methods=["beta_vae"], seeds=1, strengths=1)
     if exhibit.name.endswith("u-given"):
         with pytest.raises(NotInStudyError, match="no scores with labels given"):
             exhibit.make(Results("s", table))
@@ -93,10 +92,10 @@ def test_scores_with_true_labels_are_never_drawn_unless_asked_for():
         for mode, shift in (("given", 100), ("unknown", 0))
     ]
     table = pd.concat([table[~known], *modes])
-    honest = mita.scores(table, ["mig"])
+    honest = method_scores(table, ["mig"])
     assert set(honest["labels"]) == {"", "unknown"}
     assert honest["value"].max() < 100
-    leaked = mita.scores(table, ["mig"], labels="given")
+    leaked = method_scores(table, ["mig"], labels="given")
     assert set(leaked["labels"]) == {"", "given"}
     heading = boxes(Results("s", table), labels="given").legends[0].get_title().get_text()
     assert "mean (u given) codes" in heading

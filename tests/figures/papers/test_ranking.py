@@ -1,32 +1,30 @@
 """The ranking's figure and tables, drawn from simulated studies."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from unweave.analyses.ranking import ranking
+from unweave.analyses import simulate_results
+from unweave.analyses.ranking import rank_methods
 from unweave.figures.papers.ranking import PAPER, best_probabilities, rank_table, ranking_table
 from unweave.study import NotInStudyError, Results
-
-simulate = runpy.run_path(str(Path(__file__).parents[3] / "benchmarks" / "simulated_study.py"))["simulate"]
 
 
 @pytest.fixture(scope="module")
 def results():
     return Results(
         "s",
-        simulate(data=["shapes3d", "dsprites"], methods=["beta_tcvae", "beta_vae"], seeds=4, strengths=2),
+        simulate_results(
+            data=["shapes3d", "dsprites"], methods=["beta_tcvae", "beta_vae"], seeds=4, strengths=2
+        ),
     )
 
 
 def test_each_cell_shows_its_rank_and_probability(results):
     figure = best_probabilities(results)
     FigureCanvasAgg(figure).draw()
-    found = ranking(results.table).set_index(["data", "metric", "method"])
+    found = rank_methods(results.table).set_index(["data", "metric", "method"])
     shapes, sprites = figure.axes[:2]
     assert [shapes.get_title(), sprites.get_title()] == ["Shapes3D", "dSprites"]
     assert [tick.get_text() for tick in shapes.get_xticklabels()] == ["β-VAE", "β-TCVAE"]
@@ -55,7 +53,9 @@ def test_the_tables_have_a_row_for_everything(results):
 @pytest.mark.parametrize("exhibit", PAPER.exhibits, ids=lambda exhibit: exhibit.name)
 def test_small_studies_are_enough(exhibit, size):
     made = exhibit.make(
-        Results("s", simulate(data=["dsprites"], methods=["beta_vae", "factor_vae"], strengths=1, **size))
+        Results(
+            "s", simulate_results(data=["dsprites"], methods=["beta_vae", "factor_vae"], strengths=1, **size)
+        )
     )
     if hasattr(made, "savefig"):
         FigureCanvasAgg(made).draw()
@@ -67,11 +67,11 @@ def test_small_studies_are_enough(exhibit, size):
 @pytest.mark.parametrize("exhibit", PAPER.exhibits, ids=lambda exhibit: exhibit.name)
 def test_one_method_cannot_be_ranked(exhibit):
     with pytest.raises(NotInStudyError, match="two methods"):
-        exhibit.make(Results("s", simulate(data=["dsprites"], methods=["beta_vae"], seeds=2)))
+        exhibit.make(Results("s", simulate_results(data=["dsprites"], methods=["beta_vae"], seeds=2)))
 
 
 def test_codes_that_saw_true_labels_are_not_ranked():
-    table = simulate(data=["dsprites"], methods=["beta_vae", "factor_vae"], seeds=3, strengths=1)
+    table = simulate_results(data=["dsprites"], methods=["beta_vae", "factor_vae"], seeds=3, strengths=1)
     table = table[(table["metric"] == "mig") & (table["representation"] == "mean")]
     own = table[table["method"] == "factor_vae"].assign(method="ivae")
     parts = [table[table["method"] == "beta_vae"].assign(value=0.3)]

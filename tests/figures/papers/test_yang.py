@@ -1,23 +1,20 @@
 """The figures of Yang et al., from simulated studies."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from unweave.analyses import yang
+from unweave.analyses import simulate_results
+from unweave.analyses.correlated_noise import correlation_costs, scores_by_correlation
 from unweave.figures.papers.yang import PAPER, costs, decline_table, violins
 from unweave.study import NotInStudyError, Results
 
-simulate = runpy.run_path(str(Path(__file__).parents[3] / "benchmarks" / "simulated_study.py"))["simulate"]
 EXHIBIT = {exhibit.name: exhibit for exhibit in PAPER.exhibits}
 
 
 def study(seeds=6, latents=(10,), correlations=(0.0, 0.9)):
-    table = simulate(
+    table = simulate_results(
         data=["small_norb", "dsprites"], methods=["factor_vae", "beta_vae"], seeds=seeds, strengths=1,
         correlations=correlations,
     )  # fmt: skip
@@ -32,7 +29,7 @@ def test_violins_stand_at_their_methods_with_medians_drawn():
     assert axes.get_title() == "SmallNORB"
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["β-VAE", "FactorVAE"]
     assert len(axes.collections) == 4 * 3  # two methods, two correlations: a violin, its points, its median
-    rows = yang.by_correlation(results.table).query(
+    rows = scores_by_correlation(results.table).query(
         "data == 'small_norb' and method == 'beta_vae' and correlation == 0.9"
     )
     lines = axes.collections[5].get_segments()[0]
@@ -59,7 +56,7 @@ def test_costs_are_of_one_data_set():
     FigureCanvasAgg(figure).draw()
     assert figure.legends[0].get_title().get_text() == "dSprites, 10 latents"
     assert len(figure.axes) == 4
-    runs = yang.costs(results.table).query(
+    runs = correlation_costs(results.table).query(
         "data == 'dsprites' and method == 'beta_vae' and correlation == 0.9"
     )
     points = np.asarray(figure.axes[0].collections[1].get_offsets())

@@ -92,7 +92,7 @@ def _correlate(
 
 
 def _below(values: FloatArray, codes: IntArray) -> FloatArray:
-    """Per cluster and run (C, n): how many of the cluster's runs score less, and half of those that score the same.
+    """Per cluster and run (C, n): how many of the cluster's runs score less, and half of those that score alike.
 
     Weighted by how often each cluster was drawn, their sum over clusters is the run's rank among what was drawn.
     So the ranks in all resamples are one matrix product, without any sorting.
@@ -131,7 +131,9 @@ def _quantiles(samples: FloatArray, which: list[float]) -> FloatArray:
     return quantiles.reshape(len(which), *samples.shape[1:])
 
 
-def _frame(left: list[str], right: list[str], value: FloatArray, low: FloatArray, high: FloatArray, n: int) -> pd.DataFrame:
+def _frame(
+    left: list[str], right: list[str], value: FloatArray, low: FloatArray, high: FloatArray, n: int
+) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "row": np.repeat(np.array(left, dtype=object), len(right)),

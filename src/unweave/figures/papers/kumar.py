@@ -9,30 +9,31 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from unweave.analyses import kumar
-from unweave.analyses.summaries import arranged, spelled, spelled_column
+from unweave.analyses.downstream import attribute_accuracy
+from unweave.analyses.reconstruction import SCORES, reconstruction_trade_off
+from unweave.analyses.runs import best_runs
+from unweave.analyses.variants import method_variants
 from unweave.errors import UnweaveError
 from unweave.figures.labelling import Line, label_points
 from unweave.figures.latent import traversal_rows, units
 from unweave.figures.models import load_model
 from unweave.figures.papers.paper import Exhibit, Paper
+from unweave.figures.papers.tables import format_interval, interval_column, setting_column, sort_rows
 from unweave.figures.plate import Block, plate
 from unweave.figures.style import (
     WIDTH,
     data_name,
     legend_columns,
-    look,
     method_name,
+    method_styles,
     metric_name,
     new_figure,
-    order,
     paper_style,
 )  # fmt: skip
 from unweave.study import NotInStudyError, Results
 from unweave.training.run import SPEC
 from unweave.training.spec import RunSpec
 
-_SYMBOLS = {"beta": "β", "gamma": "γ", "lambda_od": "λ_od", "c_max": "C"}
 _SHOWN = 12  # attributes in the paper's table 2
 _PANEL = 2.1  # inches: the height of a panel, with its axis
 
@@ -40,29 +41,28 @@ _PANEL = 2.1  # inches: the height of a panel, with its axis
 def trade_off(results: Results) -> Figure:
     """Scores against the reconstruction error: a line per method, a point per strength, labelled if there is room."""
     sizes = values_per_image(results)
-    found = results.analysed(kumar.trade_off, values_per_image=sizes)
-    scores = [score for score in kumar.SCORES if score in found]
-    data = [name for name in results.table["data"].unique() if name in set(found["data"])]
-    looks = look(found["method"])
+    medians = results.analysed(reconstruction_trade_off, values_per_image=sizes)
+    scores = [score for score in SCORES if score in medians]
+    data = [name for name in results.table["data"].unique() if name in set(medians["data"])]
+    styles = method_styles(method_variants(medians))
     with paper_style():
         figure, grid = new_figure(
             WIDTH, 0.45 + _PANEL * len(data), nrows=len(data), ncols=len(scores), sharex="row"
         )
         for line, name in enumerate(data):
             for axes, score in zip(grid[line], scores, strict=True):
-                for method, style in looks.items():
-                    points = found[(found["data"] == name) & (found["method"] == method)]
-                    _draw_line(axes, points.sort_values("strength"), score, style)
+                for pair, style in styles.items():
+                    _draw_line(axes, _points(medians, name, pair), score, style)
                 axes.set(title=data_name(name), ylabel=metric_name(score))
                 axes.set_xlabel(
                     "reconstruction error, " + ("per pixel" if name in sizes else "sum over pixels")
                 )
                 axes.margins(0.08)
-            for axes, score in zip(grid[line], scores, strict=True):  # now that all share their limits
+            for axes, score in zip(grid[line], scores, strict=True):  # now that all have the same limits
                 inches = WIDTH / len(scores) - 0.6, _PANEL - 0.6
-                label_points(axes, _lines(found[found["data"] == name], score, looks), inches)
-        handles = [axes.plot([], [], **style)[0] for style in looks.values()]
-        names = [method_name(method) for method in looks]
+                label_points(axes, _lines(medians, name, score, styles), inches)
+        handles = [axes.plot([], [], **style)[0] for style in styles.values()]
+        names = [method_name(*pair) for pair in styles]
         columns = min(len(names), 6, legend_columns(names))
         figure.legend(handles, names, loc="outside upper center", ncols=columns)
     return figure
@@ -71,56 +71,60 @@ def trade_off(results: Results) -> Figure:
 def score_table(results: Results) -> pd.DataFrame:
     """Scores and reconstruction error of each method and strength."""
     sizes = values_per_image(results)
-    found = _in_order(results.analysed(kumar.trade_off, values_per_image=sizes), results)
-    rows = pd.DataFrame({"Data set": found["data"].map(data_name), "Method": _settings(found)})
-    for score in (name for name in reversed(kumar.SCORES) if name in found):
-        rows[metric_name(score)] = spelled_column(found, score, f"{score}_low", f"{score}_high")
-    errors = found[["error", "error_low", "error_high"]].to_numpy()
-    digits = [5 if name in sizes else 2 for name in found["data"]]
+    medians = results.analysed(reconstruction_trade_off, values_per_image=sizes)
+    medians = sort_rows(medians, results.table["data"].unique().tolist())
+    rows = pd.DataFrame({"Data set": medians["data"].map(data_name), "Method": setting_column(medians)})
+    for score in (name for name in reversed(SCORES) if name in medians):
+        rows[metric_name(score)] = interval_column(medians, score, f"{score}_low", f"{score}_high")
+    errors = medians[["error", "error_low", "error_high"]].to_numpy()
+    digits = [5 if name in sizes else 2 for name in medians["data"]]
     rows["Reconstruction error"] = [
-        spelled(value, low, high, n) for (value, low, high), n in zip(errors, digits, strict=True)
+        format_interval(value, low, high, n) for (value, low, high), n in zip(errors, digits, strict=True)
     ]
-    first = next(score for score in kumar.SCORES if score in found)
-    rows[f"Best {metric_name(first)}"] = found["chosen"].map({True: "✓", False: ""})
-    return rows.assign(Runs=found["n"])
+    first = next(score for score in SCORES if score in medians)
+    rows[f"Best {metric_name(first)}"] = medians["chosen"].map({True: "✓", False: ""})
+    return rows.assign(Runs=medians["n"])
 
 
 def attribute_table(results: Results) -> pd.DataFrame:
     """Accuracy in per cent of each method and strength, for the attributes on which they differ most."""
-    found = _in_order(kumar.attribute_accuracy(results.table), results)
-    attributes = [name for name in map(str, found) if f"{name}_low" in found][:_SHOWN]
-    rows = pd.DataFrame({"Data set": found["data"].map(data_name), "Method": _settings(found)})
-    for attribute in attributes:
-        per_cent = 100 * found[[attribute, f"{attribute}_low", f"{attribute}_high"]].to_numpy(np.float64)
-        cells = [spelled(value, low, high, 1) for value, low, high in per_cent]
-        rows[attribute.replace("_", " ")] = cells
-    return rows.assign(Runs=found["n"])
+    medians = attribute_accuracy(results.table)
+    setting = ["data", "method", "variant", "strength_name", "strength"]
+    rows = medians.groupby(setting, dropna=False)["n"].max().reset_index()
+    rows = sort_rows(rows, results.table["data"].unique().tolist())
+    table = pd.DataFrame({"Data set": rows["data"].map(data_name), "Method": setting_column(rows)})
+    for attribute in medians["attribute"].unique()[:_SHOWN]:
+        estimates = rows[setting].merge(medians[medians["attribute"] == attribute], how="left")
+        per_cent = 100 * estimates[["value", "low", "high"]].to_numpy(np.float64)
+        table[attribute.replace("_", " ")] = [
+            format_interval(value, low, high, 1) for value, low, high in per_cent
+        ]
+    return table.assign(Runs=rows["n"])
 
 
 def best_traversals(results: Results, metric: str = "sap", columns: int = 9) -> dict[str, Figure]:
     """Per data set the traversals of the best run of each method, two methods side by side."""
     if results.runs is None:
         raise NotInStudyError("traversals need the trained models; the study has scores only")
-    best = kumar.best_runs(results.table, metric)
-    best = _in_order(best, results)
+    best = sort_rows(best_runs(results.table, metric), results.table["data"].unique().tolist())
     blocks: dict[str, list[Block]] = {}
     problems = []
     for name, run, setting, value in zip(
-        best["data"], best["run"], _settings(best), best["value"], strict=True
+        best["data"], best["run"], setting_column(best), best["value"], strict=True
     ):
-        told = f"{data_name(name)}, {setting}"
+        heading = f"{data_name(name)}, {setting}"
         try:
             model, images = load_model(results.runs / run, name)
         except UnweaveError as error:  # no weights or no data files
-            problems.append(f"{told}: {error}")
+            problems.append(f"{heading}: {error}")
             continue
         rows = traversal_rows(model, images, columns=columns)
         about = f"{metric_name(metric)} {value:.3f}{units(model)}"
-        blocks.setdefault(name, []).append(Block(told, about, rows))
+        blocks.setdefault(name, []).append(Block(heading, about, rows))
     if not blocks:
         raise NotInStudyError(f"the best runs cannot be shown: {'; '.join(problems)}")
     note = f"Not shown: {'; '.join(problems)}" if problems else ""
-    return {name: plate(found, across=2, note=note) for name, found in blocks.items()}
+    return {name: plate(of_data, across=2, note=note) for name, of_data in blocks.items()}
 
 
 def values_per_image(results: Results) -> dict[str, int]:
@@ -146,26 +150,23 @@ def _draw_line(axes: Any, points: pd.DataFrame, score: str, style: dict[str, Any
     axes.plot(x, y, **style, markersize=3, linewidth=0.9)
 
 
-def _lines(found: pd.DataFrame, score: str, looks: dict[str, dict[str, Any]]) -> list[Line]:
+def _lines(
+    medians: pd.DataFrame, data: str, score: str, styles: dict[tuple[str, str], dict[str, Any]]
+) -> list[Line]:
+    """The points of each method with their strengths as labels."""
     lines = []
-    for method, style in looks.items():
-        points = found[found["method"] == method].sort_values("strength").dropna(subset=["error", score])
+    for pair, style in styles.items():
+        points = _points(medians, data, pair).dropna(subset=["error", score])
         texts = ["" if pd.isna(strength) else f"{strength:g}" for strength in points["strength"]]
         lines.append(Line(points[["error", score]].to_numpy(np.float64), texts, style["color"]))
     return lines
 
 
-def _settings(rows: pd.DataFrame) -> list[str]:
-    """ "β-VAE (β = 4)" for each row."""
-    names = []
-    for method, symbol, strength in zip(rows["method"], rows["strength_name"], rows["strength"], strict=True):
-        setting = "" if pd.isna(strength) else f"{_SYMBOLS.get(symbol, symbol)} = {strength:g}"
-        names.append(method_name(method, setting))
-    return names
-
-
-def _in_order(found: pd.DataFrame, results: Results) -> pd.DataFrame:
-    return arranged(found, results.table["data"].unique().tolist(), order)
+def _points(medians: pd.DataFrame, data: str, pair: tuple[str, str]) -> pd.DataFrame:
+    """The rows of a method and variant on a data set, from weak to strong."""
+    method, variant = pair
+    its = (medians["data"] == data) & (medians["method"] == method) & (medians["variant"] == variant)
+    return medians[its].sort_values("strength")
 
 
 _EXHIBITS = (

@@ -13,47 +13,49 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from unweave.analyses import mita
-from unweave.analyses.intervals import grouped
+from unweave.analyses.hyperparameters import method_scores, strength_medians
+from unweave.analyses.variants import method_variants
 from unweave.figures.papers.paper import Exhibit, Paper
 from unweave.figures.style import (
     WIDTH,
     data_name,
     legend_columns,
-    look,
     method_name,
+    method_order,
+    method_styles,
     metric_name,
     new_figure,
-    order,
     paper_style,
     representation_name,
 )  # fmt: skip
 from unweave.study import NotInStudyError, Results
 
+METRICS = ("beta_vae", "mig", "sap", "modularity", "explicitness")  # Figures 5 and 6
+MAIN_METRICS = ("beta_vae", "explicitness")  # Figures 3 and 4
 _FEW = 5  # up to so many runs are shown as points on their box
 
 
 def boxes(
     results: Results,
-    metrics: Sequence[str] = mita.METRICS,
+    metrics: Sequence[str] = METRICS,
     representation: str | None = None,
     protocol: str | None = None,
     labels: str | None = None,
 ) -> Figure:
     """A row per metric, a column per data set, a box per method: the runs of all strengths and seeds."""
     _check_labels(results.table, labels)
-    rows = mita.scores(results.table, metrics, representation, protocol, labels).dropna(subset="value")
-    methods = sorted(rows["method"].unique(), key=order)
-    looks = look(methods)
-    values = {key: group.to_numpy() for key, group in rows.groupby(["metric", "data", "method"])["value"]}
-    places = list(range(1, len(methods) + 1))
+    rows = method_scores(results.table, metrics, representation, protocol, labels).dropna(subset="value")
+    styles = method_styles(method_variants(rows))
+    groups = rows.groupby(["metric", "data", "method", "variant"])["value"]
+    values = {key: group.to_numpy() for key, group in groups}
+    numbers = list(range(1, len(styles) + 1))
     with paper_style():
         figure, grid = _grid(rows)
         for (metric, name), axes in grid.items():
-            runs = [values.get((metric, name, method), np.empty(0)) for method in methods]
+            runs = [values.get((metric, name, *pair), np.empty(0)) for pair in styles]
             parts = axes.boxplot(
                 runs,
-                positions=places,
+                positions=numbers,
                 widths=0.6,
                 patch_artist=True,
                 boxprops={"alpha": 0.6, "linewidth": 0.6},
@@ -62,45 +64,46 @@ def boxes(
                 capprops={"linewidth": 0.6},
                 flierprops={"marker": ".", "markersize": 2, "markeredgewidth": 0, "markerfacecolor": "black"},
             )
-            for box, method in zip(parts["boxes"], methods, strict=True):
-                box.set_facecolor(looks[method]["color"])
-            for place, few in zip(places, runs, strict=True):
+            for box, style in zip(parts["boxes"], styles.values(), strict=True):
+                box.set_facecolor(style["color"])
+            for number, few in zip(numbers, runs, strict=True):
                 if len(few) <= _FEW:
-                    axes.plot([place] * len(few), few, ".", color="black", markersize=3)
-            axes.set_xticks(places, [str(place) for place in places])
-            axes.set_xlim(0.4, len(places) + 0.6)
-        names = [f"{place} = {method_name(method)}" for place, method in zip(places, methods, strict=True)]
-        handles: list[Any] = [Patch(color=looks[method]["color"], alpha=0.6) for method in methods]
+                    axes.plot([number] * len(few), few, ".", color="black", markersize=3)
+            axes.set_xticks(numbers, [str(number) for number in numbers])
+            axes.set_xlim(0.4, len(numbers) + 0.6)
+        names = [f"{number} = {method_name(*pair)}" for number, pair in zip(numbers, styles, strict=True)]
+        handles: list[Any] = [Patch(color=style["color"], alpha=0.6) for style in styles.values()]
         _legend(figure, handles, names, _which(rows, results.table))
     return figure
 
 
 def strength_curves(
     results: Results,
-    metrics: Sequence[str] = mita.METRICS,
+    metrics: Sequence[str] = METRICS,
     representation: str | None = None,
     protocol: str | None = None,
     labels: str | None = None,
 ) -> Figure:
     """A row per metric, a column per data set: medians over seeds against the regularisation strength.
 
-    Strengths stand evenly spaced. If the methods have different ones, their places in the method's list are shown.
+    Strengths are evenly spaced. If the methods have different ones, their numbers in the method's list are shown.
     """
     _check_labels(results.table, labels)
-    rows = mita.scores(results.table, metrics, representation, protocol, labels).dropna(subset="value")
-    found = grouped(rows, ["metric", "data", "method", "strength"])
-    looks = look(found["method"])
-    ladders: dict[str, list[float]] = {
-        str(method): sorted(group["strength"].dropna().unique()) for method, group in found.groupby("method")
+    rows = method_scores(results.table, metrics, representation, protocol, labels).dropna(subset="value")
+    medians = strength_medians(rows)
+    styles = method_styles(method_variants(medians))
+    strengths: dict[Any, list[float]] = {
+        pair: sorted(group["strength"].dropna().unique())
+        for pair, group in medians.groupby(["method", "variant"])
     }
-    longest = max(ladders.values(), key=len)
-    shared = all(ladder in ([], longest) for ladder in ladders.values())
-    ticks = [f"{strength:g}" if shared else f"{place}" for place, strength in enumerate(longest, 1)]
+    longest = max(strengths.values(), key=len)
+    shared = all(values in ([], longest) for values in strengths.values())
+    ticks = [f"{strength:g}" if shared else f"{number}" for number, strength in enumerate(longest, 1)]
     with paper_style():
         figure, grid = _grid(rows)
-        for key, points in found.groupby(["metric", "data", "method"]):
-            metric, name, method = cast("tuple[str, str, str]", key)
-            _draw_curve(grid[metric, name], points, ladders[method], looks[method])
+        for key, points in medians.groupby(["metric", "data", "method", "variant"]):
+            metric, name, *pair = cast("tuple[str, str, str, str]", key)
+            _draw_curve(grid[metric, name], points, strengths[*pair], styles[pair[0], pair[1]])
         for axes in grid.values():
             axes.set_xticks(range(len(ticks)), ticks)
             axes.set_xlim(-0.3, len(ticks) - 0.7)
@@ -108,16 +111,16 @@ def strength_curves(
             "regularisation strength" if shared else "regularisation strength: place in the method's list",
             fontsize=8,
         )
-        handles = [axes.plot([], [], **style)[0] for style in looks.values()]
-        _legend(figure, handles, [method_name(method) for method in looks], _which(rows, results.table))
+        handles = [axes.plot([], [], **style)[0] for style in styles.values()]
+        _legend(figure, handles, [method_name(*pair) for pair in styles], _which(rows, results.table))
     return figure
 
 
-def _draw_curve(axes: Any, points: pd.DataFrame, ladder: list[float], style: dict[str, Any]) -> None:
+def _draw_curve(axes: Any, points: pd.DataFrame, strengths: list[float], style: dict[str, Any]) -> None:
     for level in points.loc[points["strength"].isna(), "value"]:  # a method that has no strength
         axes.axhline(level, color=style["color"], linestyle=":", linewidth=0.9)
     points = points.dropna(subset="strength").sort_values("strength")
-    x = [ladder.index(strength) for strength in points["strength"]]
+    x = [strengths.index(strength) for strength in points["strength"]]
     axes.plot(x, points["value"], **style, markersize=3, linewidth=0.9)
     axes.fill_between(x, points["low"], points["high"], color=style["color"], alpha=0.1, linewidth=0)
 
@@ -146,16 +149,15 @@ def _grid(rows: pd.DataFrame) -> tuple[Figure, dict[tuple[str, str], Any]]:
 def _which(rows: pd.DataFrame, table: pd.DataFrame) -> str:
     """The only data set, of which codes and by which protocol the scores are, and which methods have none."""
     kinds = rows[["representation", "labels", "protocol"]].drop_duplicates().itertuples(index=False)
-    told = "; ".join(
-        f"{representation_name(representation, modes)} codes, protocol {protocol}"
-        for representation, modes, protocol in kinds
+    codes = "; ".join(
+        f"{representation_name(representation, labels)} codes, protocol {protocol}"
+        for representation, labels, protocol in kinds
     )
     data = rows["data"].unique()
-    shown = {method.partition(", ")[0] for method in rows["method"].unique()}
-    absent = sorted(set(table["method"].unique()) - shown, key=order)
+    absent = sorted(set(table["method"].unique()) - set(rows["method"].unique()), key=method_order)
     return (
         (f"{data_name(data[0])}: " if len(data) == 1 else "")
-        + told
+        + codes
         + (f" (no such scores: {', '.join(map(method_name, absent))})" if absent else "")
     )
 
@@ -193,35 +195,35 @@ _GIVEN = (
 
 
 def _exhibits(labels: str | None) -> tuple[Exhibit, ...]:
-    ending, told = ("", _BLIND) if labels is None else (f"-u-{labels}", _GIVEN)
+    ending, note = ("", _BLIND) if labels is None else (f"-u-{labels}", _GIVEN)
     title = "" if labels is None else f", u {labels}"
     return (
         Exhibit(
             f"mita-fig03-scores{ending}",
             f"Beta score and explicitness of each method{title}",
             "Mita et al., Figure 3",
-            _BOXES + told,
-            partial(boxes, metrics=mita.MAIN_METRICS, labels=labels),
+            _BOXES + note,
+            partial(boxes, metrics=MAIN_METRICS, labels=labels),
         ),
         Exhibit(
             f"mita-fig04-strengths{ending}",
             f"Beta score and explicitness against the regularisation strength{title}",
             "Mita et al., Figure 4",
-            _CURVES + told,
-            partial(strength_curves, metrics=mita.MAIN_METRICS, labels=labels),
+            _CURVES + note,
+            partial(strength_curves, metrics=MAIN_METRICS, labels=labels),
         ),
         Exhibit(
             f"mita-fig05-all-scores{ending}",
             f"All scores of each method{title}",
             "Mita et al., Figure 5",
-            _BOXES + told,
+            _BOXES + note,
             partial(boxes, labels=labels),
         ),
         Exhibit(
             f"mita-fig06-all-strengths{ending}",
             f"All scores against the regularisation strength{title}",
             "Mita et al., Figure 6",
-            _CURVES + told,
+            _CURVES + note,
             partial(strength_curves, labels=labels),
         ),
     )

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from unweave.figures.papers.plots import cloud_markers
-from unweave.figures.style import WIDTH, legend_columns, look, method_name, new_figure
+from unweave.figures.style import WIDTH, legend_columns, method_name, method_styles, new_figure
 
-# Inches. Distances are laid down here: a layout engine measures every label twice, which takes longer than drawing.
+# Inches. Distances are fixed here: a layout engine measures every label twice, which takes longer than drawing.
 _RIGHT, _TOP, _LINE = 0.1, 0.25, 0.165
 _WIDEST = 2.4
 _LETTER = 0.06  # of an axis name
@@ -27,7 +27,7 @@ def panels(
     gaps: tuple[float, float],
     left: float = 0.5,
     ticks: float = 0.2,
-    methods: Sequence[str] = (),
+    methods: Sequence[tuple[str, str]] = (),
     note: str = "",
     xlabel: str = "",
     ylabel: str = "",
@@ -37,13 +37,14 @@ def panels(
     """A figure of rows x columns panels and these as a 2-D array; call within ``paper_style``.
 
     The least ``height`` of a panel, ``gaps`` between panels (across, down), the margin to the ``left`` and the room for
-    ``ticks`` below are in inches. ``xlabel``, ``note`` and a legend of ``methods`` stand below each other at the foot;
-    the legend shows methods as a ``handle``: their line, their marker, or a dot (``cloud``'s) where colours suffice.
+    ``ticks`` below are in inches. ``xlabel``, ``note`` and a legend of ``methods`` are below each other at the foot;
+    the legend shows methods and variants as a ``handle``: their line, their marker, or a dot (``cloud``'s) where
+    colours suffice.
     """
     room = WIDTH - left - _RIGHT - (columns - 1) * gaps[0]
     across = min(room / columns, _WIDEST)
     width = max(left + columns * across + (columns - 1) * gaps[0] + _RIGHT, min(WIDTH, 3.4))
-    lines = -(-len(methods) // legend_columns(map(method_name, methods), width - 0.1))
+    lines = -(-len(methods) // legend_columns([method_name(*pair) for pair in methods], width - 0.1))
     entries = -(-len(methods) // max(lines, 1))
     height = max(height, (_LETTER * len(ylabel) - 2 * _TOP - (rows - 1) * gaps[1]) / rows)
     foot = _LINE * (lines + bool(note) + bool(xlabel)) + 0.08
@@ -60,15 +61,15 @@ def panels(
     figure, axes = new_figure(width, total, nrows=rows, ncols=columns, gridspec_kw=grid, **shared)
     figure.set_layout_engine("none")
     middle = (left + width - _RIGHT) / 2 / width
-    place = foot
+    height_left = foot
     for text, size in ((xlabel, 8), (note, 7)):
         if text:
-            figure.text(middle, place / total, text, fontsize=size, ha="center", va="top")
-            place -= _LINE
+            figure.text(middle, height_left / total, text, fontsize=size, ha="center", va="top")
+            height_left -= _LINE
     if ylabel:
         figure.text(0.04 / width, (total + ticks + foot - _TOP) / 2 / total, ylabel, rotation=90, va="center")
     if methods:
-        _legend(figure, methods, entries, middle, place / total, handle)
+        _legend(figure, methods, entries, middle, height_left / total, handle)
     return figure, axes
 
 
@@ -107,10 +108,12 @@ def counted(numbers: pd.Series, what: str) -> str:
     return f"{low:,} to {high:,} {what}"
 
 
-def _legend(figure: Figure, methods: Sequence[str], entries: int, x: float, y: float, handle: str) -> None:
+def _legend(
+    figure: Figure, methods: Sequence[tuple[str, str]], entries: int, x: float, y: float, handle: str
+) -> None:
     handles = [
-        Line2D([], [], label=method_name(method), linestyle="-" if handle == "line" else "", **style)
-        for method, style in look(methods).items()
+        Line2D([], [], label=method_name(*pair), linestyle="-" if handle == "line" else "", **style)
+        for pair, style in method_styles(methods).items()
     ]
     if handle == "dot":
         for entry, marker in zip(handles, cloud_markers(methods).values(), strict=True):

@@ -11,58 +11,59 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from unweave.figures.style import look, order
+from unweave.figures.style import method_styles
 
 _MANY = 400  # from this many points on they are drawn small and pale
-_DODGE = 0.09  # how far apart the methods stand at one strength
+_DODGE = 0.09  # the distance between methods at one strength
 _DIVERGING = "coolwarm"  # even steps in lightness to both sides (Moreland, 2009)
 _DARK = 0.7  # correlations beyond this have a dark background
 
 
 def strength_lines(
-    axes: Axes, medians: pd.DataFrame, methods: Sequence[str], markersize: float = 3.5
+    axes: Axes, medians: pd.DataFrame, methods: Sequence[tuple[str, str]], markersize: float = 3.5
 ) -> None:
     """Per method the median against the strength's index, with its interval as a bar.
 
     If there are quartiles of the runs, they are a wider, paler bar.
     """
-    looks = look(methods)
-    names = sorted(looks, key=order)
-    shift = {method: _DODGE * (place - (len(names) - 1) / 2) for place, method in enumerate(names)}
-    x = (medians["strength_index"] + medians["method"].map(shift)).to_numpy()
-    colors = [looks[method]["color"] for method in medians["method"]]
+    styles = method_styles(methods)
+    shift = {pair: _DODGE * (index - (len(styles) - 1) / 2) for index, pair in enumerate(styles)}
+    pairs = method_keys(medians)
+    x = medians["strength_index"].to_numpy() + np.array([shift[pair] for pair in pairs])
+    colors = [styles[pair]["color"] for pair in pairs]
     if "lower_quartile" in medians:
         low, high = medians["lower_quartile"], medians["upper_quartile"]
         axes.vlines(x, low, high, color=colors, linewidth=2.5, alpha=0.25)
     axes.vlines(x, medians["low"], medians["high"], color=colors, linewidth=0.7)
-    for method in names:
-        own = (medians["method"] == method).to_numpy()
+    for pair, style in styles.items():
+        rows = [index for index, key in enumerate(pairs) if key == pair]
         axes.plot(
-            x[own],
-            medians["value"].to_numpy()[own],
-            **looks[method],
+            x[rows],
+            medians["value"].to_numpy()[rows],
+            **style,
             linewidth=0.8,
             markersize=markersize,
             markeredgewidth=0,
         )
 
 
-def cloud(axes: Axes, x: pd.Series, y: pd.Series, methods: pd.Series, shown: Iterable[str]) -> None:
+def cloud(axes: Axes, runs: pd.DataFrame, x: str, y: str, methods: Iterable[tuple[str, str]]) -> None:
     """One point per run in its method's colour, in mixed order, so that no method hides the others.
 
-    ``methods`` are those of the runs, ``shown`` all of the figure; markers are those of ``cloud_markers``.
+    ``methods`` are all of the figure; markers are those of ``cloud_markers``.
     """
-    looks = look(shown)
-    markers = np.array(list(cloud_markers(looks).values()))
-    colors = np.array([to_rgb(found["color"]) for found in looks.values()])
-    codes = pd.Categorical(methods, categories=list(looks)).codes
-    mixed = np.random.default_rng(0).permutation(len(x))
-    many = len(x) >= _MANY
+    styles = method_styles(methods)
+    markers = np.array(list(cloud_markers(styles).values()))
+    colors = np.array([to_rgb(style["color"]) for style in styles.values()])
+    index = {pair: number for number, pair in enumerate(styles)}
+    codes = np.array([index[pair] for pair in method_keys(runs)])
+    mixed = np.random.default_rng(0).permutation(len(runs))
+    many = len(runs) >= _MANY
     for marker in dict.fromkeys(markers.tolist()):
         some = mixed[markers[codes[mixed]] == marker]
         axes.scatter(
-            x.to_numpy()[some],
-            y.to_numpy()[some],
+            runs[x].to_numpy()[some],
+            runs[y].to_numpy()[some],
             c=colors[codes[some]],
             marker=marker,
             s=2.5 if many else 12,
@@ -72,15 +73,15 @@ def cloud(axes: Axes, x: pd.Series, y: pd.Series, methods: pd.Series, shown: Ite
         )
 
 
-def cloud_markers(methods: Iterable[str]) -> dict[str, str]:
-    """What a run of each method is in a cloud: a dot, or the method's own marker if two methods share a colour."""
-    looks = look(methods)
-    dots = len({found["color"] for found in looks.values()}) == len(looks)
-    return {method: "o" if dots else found["marker"] for method, found in looks.items()}
+def cloud_markers(methods: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """The marker of a method's runs in a cloud: a dot, or the method's marker if two methods share a colour."""
+    styles = method_styles(methods)
+    dots = len({style["color"] for style in styles.values()}) == len(styles)
+    return {pair: "o" if dots else style["marker"] for pair, style in styles.items()}
 
 
 def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
-    """A logarithmic axis with plain numbers at powers of ten; if it spans few of these, at 2 and 5 times them, too."""
+    """A logarithmic axis with decimal numbers at powers of ten; if it spans few, also at 2 and 5 times them."""
     getattr(axes, f"set_{which}scale")("log")
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = axis.get_view_interval()
@@ -100,3 +101,8 @@ def heat_map(axes: Axes, correlations: pd.DataFrame) -> None:
         color = "white" if abs(number) > _DARK else "black"
         axes.text(j, i, text, ha="center", va="center", fontsize=6, fontweight=weight, color=color)
     axes.spines[:].set_visible(False)
+
+
+def method_keys(rows: pd.DataFrame) -> list[tuple[str, str]]:
+    """Method and variant of each row: the keys of ``method_styles``."""
+    return list(zip(rows["method"], rows["variant"], strict=True))

@@ -9,16 +9,17 @@ import pandas as pd
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from unweave.analyses.ranking import Strengths, ranking
-from unweave.analyses.summaries import arranged, spelled_column
+from unweave.analyses.ranking import Strengths, rank_methods
+from unweave.analyses.variants import method_variants
 from unweave.figures.papers.paper import Exhibit, Paper
+from unweave.figures.papers.tables import interval_column, method_column, sort_rows
 from unweave.figures.style import (
     WIDTH,
     data_name,
     method_name,
+    method_styles,
     metric_name,
     new_figure,
-    order,
     paper_style,
 )  # fmt: skip
 from unweave.study import Results
@@ -28,9 +29,9 @@ _CELL, _COLUMNS = 0.24, 4  # inches; panels per line
 
 def best_probabilities(results: Results, strengths: Strengths = "best") -> Figure:
     """A panel per data set, a row per metric: the rank of each method, on a colour that says how sure the first is."""
-    found = results.analysed(ranking, strengths=strengths)
-    methods = sorted(found["method"].unique(), key=order)
-    metrics, data = (found[column].unique().tolist() for column in ("metric", "data"))
+    ranks = results.analysed(rank_methods, strengths=strengths)
+    methods = list(method_styles(method_variants(ranks)))
+    metrics, data = (ranks[column].unique().tolist() for column in ("metric", "data"))
     columns = min(_COLUMNS, len(data))
     lines = -(-len(data) // columns)
     width = min(WIDTH, max(3.0, 1.0 + columns * (len(methods) * _CELL + 0.25)))
@@ -39,20 +40,19 @@ def best_probabilities(results: Results, strengths: Strengths = "best") -> Figur
         figure, grid = new_figure(width, height, nrows=lines, ncols=columns, sharey=True)
         for axes in grid.ravel()[len(data) :]:
             axes.set_visible(False)
-        for place, (axes, name) in enumerate(zip(grid.ravel(), data, strict=False)):
-            cells = found[found["data"] == name]
-            best = cells.pivot(index="metric", columns="method", values="best")
-            image = axes.imshow(
-                best.reindex(metrics, columns=methods), cmap="Blues", norm=Normalize(0, 1), aspect="auto"
-            )
+        for index, (axes, name) in enumerate(zip(grid.ravel(), data, strict=False)):
+            cells = ranks[ranks["data"] == name]
+            best = cells.pivot(index="metric", columns=["method", "variant"], values="best")
+            best = best.reindex(index=metrics, columns=pd.MultiIndex.from_tuples(methods))
+            image = axes.imshow(best, cmap="Blues", norm=Normalize(0, 1), aspect="auto")
             _write_ranks(axes, cells, methods, metrics)
             axes.set_title(data_name(name))
             axes.set_yticks(range(len(metrics)), [metric_name(metric) for metric in metrics])
             axes.set_xticks(range(len(methods)), [])
-            if place < columns:
-                names = [method_name(method) for method in methods]
+            if index < columns:
+                names = [method_name(*pair) for pair in methods]
                 axes.set_xticklabels(names, rotation=55, ha="left", rotation_mode="anchor")
-            axes.tick_params(length=0, labeltop=place < columns, labelbottom=False)
+            axes.tick_params(length=0, labeltop=index < columns, labelbottom=False)
             axes.spines[:].set_visible(False)
         bar = figure.colorbar(image, ax=grid, location="bottom", shrink=0.5, aspect=40, pad=0.02)
         bar.set_label("probability of the best median")
@@ -61,42 +61,41 @@ def best_probabilities(results: Results, strengths: Strengths = "best") -> Figur
 
 def ranking_table(results: Results) -> pd.DataFrame:
     """A row per data set and method, a column per metric: median, interval, letters."""
-    found = results.analysed(ranking, strengths="best")
-    metrics, data = (found[column].unique().tolist() for column in ("metric", "data"))
-    found = found.assign(cell=spelled_column(found, "value") + " " + found["letters"])
-    cells = found.pivot(index=["data", "method"], columns="metric", values="cell")[metrics].fillna("")
-    cells = arranged(cells.rename_axis(columns=None).reset_index(), data, order)
-    cells["data"], cells["method"] = cells["data"].map(data_name), cells["method"].map(method_name)
-    names = {metric: metric_name(metric) for metric in metrics}
-    return cells.rename(columns={"data": "Data set", "method": "Method", **names})
+    ranks = results.analysed(rank_methods, strengths="best")
+    metrics, data = (ranks[column].unique().tolist() for column in ("metric", "data"))
+    ranks = ranks.assign(cell=interval_column(ranks, "value") + " " + ranks["letters"])
+    cells = ranks.pivot(index=["data", "method", "variant"], columns="metric", values="cell").fillna("")
+    cells = sort_rows(cells.reset_index(), data)
+    columns = {metric_name(metric): cells[metric] for metric in metrics}
+    return pd.DataFrame({"Data set": cells["data"].map(data_name), "Method": method_column(cells), **columns})
 
 
 def rank_table(results: Results) -> pd.DataFrame:
     """All of the ranking: a row per data set, metric and method, best first."""
-    found = results.analysed(ranking, strengths="best")
+    ranks = results.analysed(rank_methods, strengths="best")
     return pd.DataFrame(
         {
-            "Data set": found["data"].map(data_name),
-            "Metric": found["metric"].map(metric_name),
-            "Rank": found["rank"],
+            "Data set": ranks["data"].map(data_name),
+            "Metric": ranks["metric"].map(metric_name),
+            "Rank": ranks["rank"],
             "Rank interval": [
                 "" if np.isnan(low) else f"{low:.0f}–{high:.0f}"
-                for low, high in found[["rank_low", "rank_high"]].to_numpy()
+                for low, high in ranks[["rank_low", "rank_high"]].to_numpy()
             ],
-            "Method": found["method"].map(method_name),
-            "Strength": found["strength"].map(lambda strength: "" if pd.isna(strength) else f"{strength:g}"),
-            "Median": spelled_column(found, "value"),
-            "P(best)": found["best"].round(3),
-            "Letters": found["letters"],
-            "Runs": found["n"],
+            "Method": method_column(ranks),
+            "Strength": ranks["strength"].map(lambda strength: "" if pd.isna(strength) else f"{strength:g}"),
+            "Median": interval_column(ranks, "value"),
+            "P(best)": ranks["best"].round(3),
+            "Letters": ranks["letters"],
+            "Runs": ranks["n"],
         }
     )
 
 
-def _write_ranks(axes: Any, cells: pd.DataFrame, methods: list[str], metrics: list[str]) -> None:
+def _write_ranks(axes: Any, cells: pd.DataFrame, methods: list[tuple[str, str]], metrics: list[str]) -> None:
     for row in cells.to_dict("records"):
         axes.text(
-            methods.index(row["method"]),
+            methods.index((row["method"], row["variant"])),
             metrics.index(row["metric"]),
             str(row["rank"]),
             ha="center",

@@ -11,17 +11,22 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from unweave.analyses import yang
-from unweave.analyses.intervals import Array
-from unweave.analyses.summaries import arranged, spelled_column
+from unweave.analyses.correlated_noise import (
+    correlation_costs,
+    correlation_decline,
+    scores_by_correlation,
+)
+from unweave.analyses.variants import method_variants
+from unweave.arrays import FloatArray
 from unweave.figures.papers.paper import Exhibit, Paper
+from unweave.figures.papers.tables import interval_column, method_column, sort_rows
 from unweave.figures.style import (
     WIDTH,
     data_name,
     method_name,
+    method_styles,
     metric_name,
     new_figure,
-    order,
     paper_style,
 )  # fmt: skip
 from unweave.study import NotInStudyError, Results
@@ -34,8 +39,8 @@ _COLUMNS = 3
 
 def violins(results: Results, latent_size: int | None = None, metric: str = "mig") -> Figure:
     """A panel per data set, at each method one violin per correlation of the posterior's noise."""
-    rows = yang.by_correlation(results.table, metric, latent_size)
-    data, methods = rows["data"].unique().tolist(), sorted(rows["method"].unique(), key=order)
+    rows = scores_by_correlation(results.table, metric, latent_size)
+    data, methods = rows["data"].unique().tolist(), list(method_styles(method_variants(rows)))
     colors = _colors(rows)
     levels = list(colors)
     columns = min(_COLUMNS, len(data))
@@ -50,12 +55,12 @@ def violins(results: Results, latent_size: int | None = None, metric: str = "mig
         for axes in grid.ravel()[len(data) :]:
             axes.set_visible(False)
         for axes, name in zip(grid.ravel(), data, strict=False):
-            here = rows[rows["data"] == name]
-            for (method, level), values in here.groupby(["method", "correlation"])["value"]:
+            groups = rows[rows["data"] == name].groupby(["method", "variant", "correlation"])["value"]
+            for (method, variant, level), values in groups:
                 slot = (levels.index(level) + 0.5) / len(levels) - 0.5
-                place = methods.index(method) + 0.84 * slot
-                _draw_violin(axes, place, values.to_numpy(), 0.76 / len(levels), colors[level], rng)
-            axes.set_xticks(range(len(methods)), [method_name(method) for method in methods], **tilt)
+                x = methods.index((method, variant)) + 0.84 * slot
+                _draw_violin(axes, x, values.to_numpy(), 0.76 / len(levels), colors[level], rng)
+            axes.set_xticks(range(len(methods)), [method_name(*pair) for pair in methods], **tilt)
             axes.set_xlim(-0.55, len(methods) - 0.45)
             axes.set(title=data_name(name), ylabel=metric_name(metric))
         latents = " or ".join(map(str, sorted(rows["latent_size"].unique())))
@@ -68,7 +73,7 @@ def costs(results: Results, data: str | None = None) -> Figure:
 
     The data set is ``data``, else dSprites, else the first with two correlations.
     """
-    runs = yang.costs(results.table)
+    runs = correlation_costs(results.table)
     known = runs["data"].unique().tolist()
     name = data or ("dsprites" if "dsprites" in known else known[0])
     runs = runs[runs["data"] == name]
@@ -76,15 +81,16 @@ def costs(results: Results, data: str | None = None) -> Figure:
         raise NotInStudyError(f"the study has no method with two values of correlation on {name}")
     latents = runs["latent_size"].mode().iloc[0]
     runs = runs[runs["latent_size"] == latents]
-    methods = sorted(runs["method"].unique(), key=order)
+    methods = list(method_styles(method_variants(runs)))
     colors = _colors(runs)
     shown = {"kl": "KL", "total_correlation": "total correlation"}
     with paper_style():
         width = min(WIDTH, 1.1 + 1.6 * len(methods))
         figure, grid = new_figure(width, 3.6, nrows=2, ncols=len(methods), sharex=True, sharey="row")
-        for axes, method in zip(grid.T, methods, strict=True):
+        for axes, (method, variant) in zip(grid.T, methods, strict=True):
+            of_method = runs[(runs["method"] == method) & (runs["variant"] == variant)]
             for level, color in colors.items():
-                points = runs[(runs["method"] == method) & (runs["correlation"] == level)]
+                points = of_method[of_method["correlation"] == level]
                 style = {
                     "color": color,
                     "s": 9,
@@ -94,7 +100,7 @@ def costs(results: Results, data: str | None = None) -> Figure:
                 }
                 for panel, quantity in zip(axes, shown, strict=True):
                     panel.scatter(points["reconstruction"], points[quantity], **style)
-            axes[0].set_title(method_name(method))
+            axes[0].set_title(method_name(method, variant))
         for panel, label in zip(grid[:, 0], shown.values(), strict=True):
             panel.set_ylabel(f"{label} (nats)")
         figure.supxlabel("reconstruction error (nats)", fontsize=8)
@@ -104,33 +110,33 @@ def costs(results: Results, data: str | None = None) -> Figure:
 
 def decline_table(results: Results, metric: str = "mig") -> pd.DataFrame:
     """The change of the median score from uncorrelated to correlated noise, per data set and method."""
-    found = yang.decline(results.table, metric)
-    found = arranged(found, results.table["data"].unique().tolist(), order)
-    found = found.sort_values("latent_size", kind="stable")
+    rows = correlation_decline(results.table, metric)
+    rows = sort_rows(rows, results.table["data"].unique().tolist())
+    rows = rows.sort_values("latent_size", kind="stable")
     name = metric_name(metric)
     return pd.DataFrame(
         {
-            "Data set": found["data"].map(data_name),
-            "Latents": found["latent_size"],
-            "Method": found["method"].map(method_name),
-            "s": found["correlation"],
-            f"{name}, s = 0": found["plain"].round(3),
-            f"{name}, correlated": found["correlated"].round(3),
-            "Difference": spelled_column(found, "difference"),
-            "p": found["p"].map(_probability),
-            "p, Holm": found["p_holm"].map(_probability),
-            "Runs": found["n_plain"].astype(str) + " + " + found["n_correlated"].astype(str),
+            "Data set": rows["data"].map(data_name),
+            "Latents": rows["latent_size"],
+            "Method": method_column(rows),
+            "s": rows["correlation"],
+            f"{name}, s = 0": rows["independent"].round(3),
+            f"{name}, correlated": rows["correlated"].round(3),
+            "Difference": interval_column(rows, "difference"),
+            "p": rows["p"].map(_probability),
+            "p, Holm": rows["p_holm"].map(_probability),
+            "Runs": rows["n_independent"].astype(str) + " + " + rows["n_correlated"].astype(str),
         }
     ).reset_index(drop=True)
 
 
 def _draw_violin(
-    axes: Any, place: float, values: Array, width: float, color: str, rng: np.random.Generator
+    axes: Any, x: float, values: FloatArray, width: float, color: str, rng: np.random.Generator
 ) -> None:
     if len(values) >= _VIOLIN:
-        body = axes.violinplot(values, [place], widths=width, showextrema=False)["bodies"][0]
+        body = axes.violinplot(values, [x], widths=width, showextrema=False)["bodies"][0]
         body.set(facecolor=color, edgecolor=color, alpha=0.35)
-    jitter = place + rng.uniform(-0.18, 0.18, len(values)) * width
+    jitter = x + rng.uniform(-0.18, 0.18, len(values)) * width
     many = len(values) > 60
     size = 1.5 if many else 6 if len(values) >= _VIOLIN else 14
     axes.scatter(
@@ -142,9 +148,7 @@ def _draw_violin(
         linewidths=0,
         rasterized=many,
     )
-    axes.hlines(
-        np.median(values), place - 0.3 * width, place + 0.3 * width, color="black", linewidth=1.2, zorder=3
-    )
+    axes.hlines(np.median(values), x - 0.3 * width, x + 0.3 * width, color="black", linewidth=1.2, zorder=3)
 
 
 def _colors(rows: pd.DataFrame) -> dict[float, str]:

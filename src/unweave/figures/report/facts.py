@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from unweave.analyses.variants import in_order, variants
-from unweave.figures.style import data_name, method_name, metric_name, order, representation_name
+from unweave.analyses.variants import variant_order, with_variant
+from unweave.figures.style import data_name, method_name, method_order, metric_name, representation_name
 from unweave.study import Results
 from unweave.study.results import RUN_COLUMNS
 
@@ -40,7 +40,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
     """Names and values: data sets, methods and their strengths, seeds, metrics, and what else differs among runs."""
     table = results.table
     runs = table[RUN_COLUMNS].drop_duplicates("run")
-    methods = sorted(runs["method"].unique(), key=order)
+    methods = sorted(runs["method"].unique(), key=method_order)
     by_method = {name: rows for name, rows in runs.groupby("method")}
     own = [name for name in table["metric"].unique() if "." not in name]
     codes = table[["representation", "labels"]].drop_duplicates().itertuples(index=False)
@@ -69,10 +69,10 @@ def _data_text(data: str) -> str:
 
 def _variants(runs: pd.DataFrame) -> str:
     """What the study varies besides, a line per method."""
-    told = pd.DataFrame({"method": runs["method"].to_numpy(), "variant": variants(runs).to_numpy()})
+    runs = with_variant(runs)
     lines = [
-        f"{method_name(str(method))}: {'; '.join(sorted(rows['variant'].unique(), key=in_order))}"
-        for method, rows in told[told["variant"] != ""].groupby("method")
+        f"{method_name(str(method))}: {'; '.join(sorted(rows['variant'].unique(), key=variant_order))}"
+        for method, rows in runs[runs["variant"] != ""].groupby("method")
     ]
     return "\n".join(lines)
 

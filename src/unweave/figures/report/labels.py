@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from unweave.figures.style import method_name, order
+from unweave.figures.style import method_name, method_order
 
 U_GIVEN = (
     "These codes were made from the true labels u of each image, as in the papers of these methods: they know the "
@@ -21,7 +21,8 @@ def modes_by_method(table: pd.DataFrame) -> dict[str, set[str]]:
     rows = table[["method", "labels"]].drop_duplicates()
     rows = rows[rows["labels"] != ""]
     return {
-        name: set(rows.loc[rows["method"] == name, "labels"]) for name in sorted(rows["method"], key=order)
+        name: set(rows.loc[rows["method"] == name, "labels"])
+        for name in sorted(rows["method"], key=method_order)
     }
 
 

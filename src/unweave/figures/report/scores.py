@@ -9,7 +9,7 @@ import pandas as pd
 
 from unweave.analyses.scores import CONDITIONS
 from unweave.figures.report.tables import MISSING, csv_text, flat, scrolling, tex_text
-from unweave.figures.style import data_name, method_name, metric_name, order
+from unweave.figures.style import data_name, method_name, method_order, metric_name
 
 
 def score_files(scores: pd.DataFrame, name: str) -> dict[str, bytes]:
@@ -37,7 +37,7 @@ def score_tables(scores: pd.DataFrame) -> list[tuple[str, str]]:
 
 def _conditions(scores: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """What can be compared, with a title; methods in the papers' order, as people call them in ``name``."""
-    ranks = {name: place for place, name in enumerate(sorted(scores["method"].unique(), key=order))}
+    ranks = {name: place for place, name in enumerate(sorted(scores["method"].unique(), key=method_order))}
     varying = _varying(scores)
     named = scores.assign(name=_method_names(scores))
     for condition, rows in named.groupby(varying, sort=False):
@@ -54,7 +54,7 @@ def _method_names(scores: pd.DataFrame) -> pd.Series[str]:
     told = modes.mask(modes == "")
     told = ("u " + told.fillna(told.groupby(scores["method"]).transform("first"))).fillna("")
     names = [
-        method_name(f"{method}, {variant}" if variant else method, mode)
+        method_name(method, mode, variant)
         for method, variant, mode in zip(scores["method"], scores["variant"], told, strict=True)
     ]
     return pd.Series(names, index=scores.index, dtype="str")

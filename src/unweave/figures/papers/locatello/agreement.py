@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from unweave.analyses import agreement as analysis
-from unweave.analyses.rank_correlation import rank_correlations
+from unweave.analyses.agreement import metric_correlations
+from unweave.analyses.runs import disentanglement_scores
+from unweave.analyses.statistics.rank_correlation import rank_correlations
+from unweave.analyses.variants import method_variants
 from unweave.figures.papers.panels import counted, panels, panels_in_turn
 from unweave.figures.papers.paper import Exhibit
 from unweave.figures.papers.plots import cloud, heat_map
@@ -18,12 +20,12 @@ _MAIN = "dsprites"
 
 
 def _pairwise(results: Results) -> Figure:
-    runs, metrics = analysis.scores(results.table, least=2)
+    runs, metrics = disentanglement_scores(results.table, at_least=2)
     data = main_data(runs)
     runs = runs[runs["data"] == data]
     correlations = rank_correlations(runs, metrics, metrics)[["value", "low", "high"]].to_numpy()
     numbers = correlations.reshape(len(metrics), len(metrics), 3)
-    methods = runs["method"].unique().tolist()
+    methods = method_variants(runs)
     bins = min(30, 4 + round(len(runs) ** 0.5))
     with paper_style():
         figure, axes = panels(
@@ -43,14 +45,16 @@ def _pairwise(results: Results) -> Figure:
                 panel.tick_params(labelsize=6, length=2, pad=1.5, labelleft=j == 0 and i > 0)
                 if i > j:
                     panel.sharey(axes[i, 0])
-                    cloud(panel, runs[column], runs[row], runs["method"], methods)
+                    cloud(panel, runs, column, row, methods)
                 elif i == j:
                     panel.hist(runs[column].dropna(), bins=bins, color="0.6")
                     panel.set_yticks([])
                 else:
                     panel.axis("off")
-                    place = {"transform": panel.transAxes, "ha": "center", "va": "center"}
-                    panel.text(0.5, 0.5, _text(*numbers[i, j]), fontsize=7, **place)
+                    text = _text(*numbers[i, j])
+                    panel.text(
+                        0.5, 0.5, text, fontsize=7, ha="center", va="center", transform=panel.transAxes
+                    )
                 panel.locator_params(nbins=2)
             axes[i, 0].set_ylabel(metric_name(row))
             axes[-1, i].set_xlabel(metric_name(row))
@@ -65,7 +69,7 @@ def _text(value: float, *interval: float) -> str:
 
 
 def _between_metrics(results: Results) -> Figure:
-    return correlation_panels(analysis.between_metrics(results.table))
+    return correlation_panels(metric_correlations(results.table))
 
 
 def correlation_panels(
@@ -92,11 +96,11 @@ def correlation_panels(
             ticks=_room(across),
             note=f"{counted(correlations['n'], what)} per panel",
         )
-        for place, (panel, name) in enumerate(zip(axes, names, strict=True)):
+        for index, (panel, name) in enumerate(zip(axes, names, strict=True)):
             heat_map(panel, correlations[correlations[by] == name])
-            below = place + columns >= len(names)
+            below = index + columns >= len(names)
             panel.set_xticks(range(len(across)), across if below else [""] * len(across), rotation=90)
-            panel.set_yticks(range(len(down)), [""] * len(down) if place % columns else down)
+            panel.set_yticks(range(len(down)), [""] * len(down) if index % columns else down)
             panel.tick_params(length=0, labelsize=6.5, pad=2)
     return figure
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from matplotlib.figure import Figure
 
-from unweave.analyses import downstream as analysis
+from unweave.analyses.downstream import downstream_correlations, statistical_efficiency
+from unweave.analyses.variants import method_variants
 from unweave.figures.papers.locatello.agreement import HEAT_MAP, correlation_panels
 from unweave.figures.papers.panels import counted, panels_by_name
 from unweave.figures.papers.paper import Exhibit
@@ -16,13 +17,13 @@ from unweave.study import Results
 
 
 def _with_downstream(results: Results) -> Figure:
-    return correlation_panels(analysis.with_downstream(results.table), columns=3, cell=0.18)
+    return correlation_panels(downstream_correlations(results.table), columns=3, cell=0.18)
 
 
 def _efficiency(learner: str) -> Callable[[Results], Figure]:
     def make(results: Results) -> Figure:
-        runs, metrics = analysis.efficiency(results.table, learner)
-        data, methods = (runs[column].unique().tolist() for column in ("data", "method"))
+        runs, metrics = statistical_efficiency(results.table, learner)
+        data, methods = runs["data"].unique().tolist(), method_variants(runs)
         with paper_style():
             figure, axes = panels_by_name(
                 [data_name(name) for name in data],
@@ -38,9 +39,9 @@ def _efficiency(learner: str) -> Callable[[Results], Figure]:
                 sharey="row",
             )
             for row, name in zip(axes, data, strict=True):
-                own = runs[runs["data"] == name]
+                of_data = runs[runs["data"] == name]
                 for panel, metric in zip(row, metrics, strict=True):
-                    cloud(panel, own[metric], own["efficiency"], own["method"], methods)
+                    cloud(panel, of_data, metric, "efficiency", methods)
         return figure
 
     return make

@@ -1,27 +1,26 @@
-"""Figures 7 to 9: what method, strength and unsupervised scores say about disentanglement."""
+"""Figures 7 and 8: how much method and strength decide the score."""
 
 from __future__ import annotations
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from unweave.analyses import agreement as analysis
-from unweave.analyses.settings import DISENTANGLEMENT_METRICS
-from unweave.figures.papers.locatello.agreement import HEAT_MAP, correlation_panels
+from unweave.analyses.hyperparameters import score_distributions, scores_by_strength
+from unweave.analyses.runs import DISENTANGLEMENT_METRICS, available_metrics
+from unweave.analyses.variants import method_variants
 from unweave.figures.papers.panels import counted, panels_by_name
 from unweave.figures.papers.paper import Exhibit
-from unweave.figures.papers.plots import strength_lines
-from unweave.figures.style import data_name, look, metric_name, order, paper_style
+from unweave.figures.papers.plots import method_keys, strength_lines
+from unweave.figures.style import data_name, method_styles, metric_name, paper_style
 from unweave.study import Results
 
 
 def _distributions(results: Results) -> Figure:
-    spread, medians = analysis.distributions(results.table), results.analysed(analysis.against_strength)
+    spread, medians = score_distributions(results.table), results.analysed(scores_by_strength)
     data = [name for name in results.table["data"].unique() if name in set(spread["data"])]
-    metrics = [name for name in DISENTANGLEMENT_METRICS if name in set(spread["metric"])]
-    methods = sorted(spread["method"].unique(), key=order)
-    places = {method: place for place, method in enumerate(methods)}
-    colors = {method: found["color"] for method, found in look(methods).items()}
+    metrics = available_metrics(spread, DISENTANGLEMENT_METRICS)
+    styles = method_styles(method_variants(spread))
+    methods = list(styles)
     with paper_style():
         figure, axes = panels_by_name(
             [data_name(name) for name in data],
@@ -36,24 +35,27 @@ def _distributions(results: Results) -> Figure:
         for row, name in zip(axes, data, strict=True):
             for panel, metric in zip(row, metrics, strict=True):
                 panel.use_sticky_edges = False  # bars would end the axis at 0, and cut through points there
-                own, points = (
+                boxes, points = (
                     part[(part["data"] == name) & (part["metric"] == metric)] for part in (spread, medians)
                 )
-                color, x = own["method"].map(colors).tolist(), own["method"].map(places)
-                panel.vlines(x, own["q05"], own["q95"], color=color, linewidth=0.8)
-                panel.bar(x, own["q75"] - own["q25"], 0.7, own["q25"], color=color, alpha=0.4, linewidth=0)
-                panel.hlines(own["q50"], x - 0.35, x + 0.35, color=color, linewidth=1.2)
-                panel.scatter(
-                    points["method"].map(places), points["value"], s=3, c="black", linewidths=0, zorder=3
+                color = [styles[pair]["color"] for pair in method_keys(boxes)]
+                x, dots = (
+                    np.array([methods.index(pair) for pair in method_keys(part)]) for part in (boxes, points)
                 )
+                panel.vlines(x, boxes["q05"], boxes["q95"], color=color, linewidth=0.8)
+                panel.bar(
+                    x, boxes["q75"] - boxes["q25"], 0.7, boxes["q25"], color=color, alpha=0.4, linewidth=0
+                )
+                panel.hlines(boxes["q50"], x - 0.35, x + 0.35, color=color, linewidth=1.2)
+                panel.scatter(dots, points["value"], s=3, c="black", linewidths=0, zorder=3)
     return figure
 
 
 def _against_strength(results: Results) -> Figure:
-    medians = results.analysed(analysis.against_strength)
+    medians = results.analysed(scores_by_strength)
     data = [name for name in results.table["data"].unique() if name in set(medians["data"])]
-    metrics = [name for name in DISENTANGLEMENT_METRICS if name in set(medians["metric"])]
-    methods = medians["method"].unique().tolist()
+    metrics = available_metrics(medians, DISENTANGLEMENT_METRICS)
+    methods = method_variants(medians)
     with paper_style():
         figure, axes = panels_by_name(
             [data_name(name) for name in data],
@@ -67,13 +69,9 @@ def _against_strength(results: Results) -> Figure:
         axes[0, 0].set_xticks(np.arange(1, medians["strength_index"].max() + 1))
         for row, name in zip(axes, data, strict=True):
             for panel, metric in zip(row, metrics, strict=True):
-                own = medians[(medians["data"] == name) & (medians["metric"] == metric)]
-                strength_lines(panel, own, methods, markersize=2)
+                points = medians[(medians["data"] == name) & (medians["metric"] == metric)]
+                strength_lines(panel, points, methods, markersize=2)
     return figure
-
-
-def _unsupervised(results: Results) -> Figure:
-    return correlation_panels(analysis.with_unsupervised_scores(results.table))
 
 
 EXHIBITS = (
@@ -93,14 +91,5 @@ EXHIBITS = (
         "Each point is the median over the runs (seeds) of a method at one strength; the strengths of each method are "
         "numbered from the smallest, as their scales differ. Bars: 95% bootstrap interval of the median over seeds.",
         _against_strength,
-    ),
-    Exhibit(
-        "locatello-fig09-unsupervised-scores",
-        "Rank correlation of unsupervised scores with metrics",
-        "Locatello et al., Figure 9",
-        HEAT_MAP
-        + " Reconstruction is the error −log p(x|z), the KL that of posterior from prior, the total correlation "
-        "that of the sampled codes.",
-        _unsupervised,
     ),
 )

@@ -9,7 +9,7 @@ import torch
 from matplotlib.figure import Figure
 from PIL import Image
 
-from unweave.analyses.variants import by_variant
+from unweave.analyses.variants import with_variant
 from unweave.data.batches import to_tensor
 from unweave.errors import ArgumentError, DataError
 from unweave.figures.models import load_model
@@ -29,7 +29,7 @@ def _reconstructions(results: Results) -> Figure:
         raise NotInStudyError("the study has scores only, no trained models")
     rng = np.random.default_rng(_SEED)
     rows, problems = [], []
-    for data, runs in by_variant(results.table.drop_duplicates("run")).groupby("data", sort=False):
+    for data, runs in with_variant(results.table.drop_duplicates("run")).groupby("data", sort=False):
         run = runs.iloc[int(rng.integers(len(runs)))]
         strength = "" if np.isnan(run["strength"]) else f", {run['strength_name']} = {run['strength']:g}"
         try:
@@ -37,9 +37,8 @@ def _reconstructions(results: Results) -> Figure:
         except (DataError, ArgumentError) as error:  # no weights, no data files, or data that has no name
             problems.append(str(error))
             continue
-        rows.append(
-            Row(data_name(str(data)), f"{method_name(run['method'])}{strength}, seed {run['seed']}", tiles)
-        )
+        detail = f"{method_name(run['method'], run['variant'])}{strength}, seed {run['seed']}"
+        rows.append(Row(data_name(str(data)), detail, tiles))
     if not rows:
         raise NotInStudyError(f"no model can be shown: {'; '.join(problems)}")
     return plate([Block("", "", rows)], note=f"Not shown: {'; '.join(problems)}" if problems else "")

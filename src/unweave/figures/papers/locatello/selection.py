@@ -1,79 +1,101 @@
-"""Figures 10 and 11, Table 1: whether good settings transfer, and whether choosing them helps."""
+"""Figures 9 to 11, Table 1: whether a good setting can be chosen without labels, by another data set, by a seed."""
 
 from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from unweave.analyses import transfer as analysis
-from unweave.analyses.selection import outperforming_random
-from unweave.figures.papers.locatello.agreement import correlation_panels, main_data
+from unweave.analyses.selection import (
+    outperforming_random,
+    setting_medians,
+    transfer_correlations,
+    unsupervised_correlations,
+)
+from unweave.analyses.variants import method_variants
+from unweave.figures.papers.locatello.agreement import HEAT_MAP, correlation_panels, main_data
 from unweave.figures.papers.panels import counted, panels_by_name
 from unweave.figures.papers.paper import Exhibit
-from unweave.figures.style import data_name, look, metric_name, order, paper_style
+from unweave.figures.papers.plots import method_keys
+from unweave.figures.style import data_name, method_styles, metric_name, paper_style
 from unweave.study import NotInStudyError, Results
 
 
+def _unsupervised(results: Results) -> Figure:
+    return correlation_panels(unsupervised_correlations(results.table))
+
+
 def _between_data(results: Results) -> Figure:
-    return correlation_panels(analysis.between_data(results.table), by="metric", columns=3)
+    return correlation_panels(transfer_correlations(results.table), by="metric", columns=3)
 
 
 def _main_against_others(results: Results) -> Figure:
-    medians = analysis.setting_medians(results.table)
+    medians = setting_medians(results.table)
     main = main_data(medians)
     others = [name for name in medians["data"].unique() if name != main]
     metrics = list(medians["metric"].unique())
     pairs = medians[medians["data"] == main].merge(
-        medians[medians["data"] != main], on=["metric", "method", "setting"], suffixes=("_main", "_other")
+        medians[medians["data"] != main],
+        on=["metric", "method", "variant", "setting"],
+        suffixes=("_main", "_other"),
     )
     if pairs.empty:
         raise NotInStudyError(f"no setting was run on {data_name(main)} and on another data set")
-    methods = sorted(pairs["method"].unique(), key=order)
-    looks = look(methods)
+    styles = method_styles(method_variants(pairs))
     runs = counted(pd.concat([pairs["n_main"], pairs["n_other"]]), "runs")
     with paper_style():
         figure, axes = panels_by_name(
             [data_name(name) for name in others],
             [metric_name(name) for name in metrics],
             gaps=(0.34, 0.26),
-            methods=methods,
+            methods=list(styles),
             note=f"each point: one setting, the medians of {runs}",
             xlabel=f"score on {data_name(main)}",
             handle="marker",
         )
         for row, name in zip(axes, others, strict=True):
             for panel, metric in zip(row, metrics, strict=True):
-                own = pairs[(pairs["data_other"] == name) & (pairs["metric"] == metric)]
-                x, y = own["value_main"], own["value_other"]
-                colors = [looks[method]["color"] for method in own["method"]]
-                panel.hlines(y, own["low_main"], own["high_main"], color=colors, linewidth=0.4, alpha=0.6)
-                panel.vlines(x, own["low_other"], own["high_other"], color=colors, linewidth=0.4, alpha=0.6)
-                for method in methods:
-                    its = own["method"] == method
-                    panel.plot(
-                        x[its], y[its], **looks[method], linestyle="", markersize=2.2, markeredgewidth=0
-                    )
+                points = pairs[(pairs["data_other"] == name) & (pairs["metric"] == metric)]
+                x, y = points["value_main"], points["value_other"]
+                bars = {
+                    "color": [styles[pair]["color"] for pair in method_keys(points)],
+                    "linewidth": 0.4,
+                    "alpha": 0.6,
+                }
+                panel.hlines(y, points["low_main"], points["high_main"], **bars)
+                panel.vlines(x, points["low_other"], points["high_other"], **bars)
+                for (method, variant), style in styles.items():
+                    its = (points["method"] == method) & (points["variant"] == variant)
+                    panel.plot(x[its], y[its], **style, linestyle="", markersize=2.2, markeredgewidth=0)
     return figure
 
 
 def _selection(results: Results) -> pd.DataFrame:
-    found = outperforming_random(results.table)
+    shares = outperforming_random(results.table)
     chosen_by = {"metric": "a metric", "chance": "chance"}
     return pd.DataFrame(
         {
-            "setting chosen by": [chosen_by.get(name, metric_name(name)) for name in found["chosen_by"]],
-            "compared on metric": found["metric"],
-            "on data set": found["data"],
-            "probability": found["probability"],
-            "standard error": found["standard_error"],
-            "95% low": found["low"],
-            "95% high": found["high"],
-            "draws": found["draws"],
+            "setting chosen by": [chosen_by.get(name, metric_name(name)) for name in shares["chosen_by"]],
+            "compared on metric": shares["metric"],
+            "on data set": shares["data"],
+            "probability": shares["probability"],
+            "standard error": shares["standard_error"],
+            "95% low": shares["low"],
+            "95% high": shares["high"],
+            "draws": shares["draws"],
         }
     )
 
 
 EXHIBITS = (
+    Exhibit(
+        "locatello-fig09-unsupervised-scores",
+        "Rank correlation of unsupervised scores with metrics",
+        "Locatello et al., Figure 9",
+        HEAT_MAP
+        + " Reconstruction is the error −log p(x|z), the KL that of posterior from prior, the total correlation "
+        "that of the sampled codes.",
+        _unsupervised,
+    ),
     Exhibit(
         "locatello-fig10-transfer-rank-correlation",
         "Rank correlation of each metric across data sets",

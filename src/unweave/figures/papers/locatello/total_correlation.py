@@ -7,7 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from unweave.analyses import total_correlation as analysis
+from unweave.analyses.total_correlation import (
+    mean_and_sampled,
+    share_above,
+    total_correlation_by_strength,
+)
+from unweave.analyses.variants import method_variants
 from unweave.figures.papers.panels import counted, panels_in_turn
 from unweave.figures.papers.paper import Exhibit
 from unweave.figures.papers.plots import cloud, log_axis, strength_lines
@@ -17,9 +22,9 @@ from unweave.study import NotInStudyError, Results
 
 def _against_strength(representation: str, without: Sequence[str]) -> Callable[[Results], Figure]:
     def make(results: Results) -> Figure:
-        medians = analysis.against_strength(results.table, representation, without)
+        medians = total_correlation_by_strength(results.table, representation, without)
         names = [name for name in results.table["data"].unique() if name in set(medians["data"])]
-        methods = medians["method"].unique().tolist()
+        methods = method_variants(medians)
         with paper_style():
             figure, panels = panels_in_turn(
                 [data_name(name) for name in names],
@@ -45,12 +50,12 @@ def _against_strength(representation: str, without: Sequence[str]) -> Callable[[
 
 
 def _mean_against_sampled(results: Results) -> Figure:
-    runs = analysis.mean_and_sampled(results.table)
-    shares = analysis.share_above(runs).set_index("data")
+    runs = mean_and_sampled(results.table)
+    shares = share_above(runs).set_index("data")
     runs = runs[(runs["mean"] > 0) & (runs["sampled"] > 0)]
     if runs.empty:
         raise NotInStudyError("no run has a total correlation above 0")
-    names, methods = (runs[column].unique().tolist() for column in ("data", "method"))
+    names, methods = runs["data"].unique().tolist(), method_variants(runs)
     with paper_style():
         figure, panels = panels_in_turn(
             [data_name(name) for name in names],
@@ -66,9 +71,8 @@ def _mean_against_sampled(results: Results) -> Figure:
         )
         low, high = runs[["mean", "sampled"]].min().min() / 1.5, runs[["mean", "sampled"]].max().max() * 1.5
         for panel, name in zip(panels, names, strict=True):
-            own = runs[runs["data"] == name]
             panel.plot([low, high], [low, high], color="0.6", linewidth=0.7, zorder=0)
-            cloud(panel, own["sampled"], own["mean"], own["method"], methods)
+            cloud(panel, runs[runs["data"] == name], "sampled", "mean", methods)
             panel.set(xlim=(low, high), ylim=(low, high))
             log_axis(panel, "x")
             log_axis(panel, "y")
@@ -106,7 +110,7 @@ EXHIBITS = (
         "Locatello et al., Figure 4",
         "Each point is a run, on logarithmic axes; on the grey line both codes have the same total correlation. In the "
         "corner: the share of runs above it, with the 95% bootstrap interval over seeds. Runs with a total correlation "
-        "of 0 are counted, but have no place on these axes.",
+        "of 0 are counted, but are not on these axes.",
         _mean_against_sampled,
     ),
 )

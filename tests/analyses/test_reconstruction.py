@@ -1,4 +1,4 @@
-"""The trade-off table, the attribute table and the best runs of constructed studies."""
+"""The trade-off table of constructed studies."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from unweave.analyses.intervals import bootstrap_interval
-from unweave.analyses.kumar import attribute_accuracy, best_runs, trade_off
+from unweave.analyses.reconstruction import reconstruction_trade_off
 from unweave.study import NotInStudyError
 from unweave.study.results import as_table
 
@@ -35,7 +34,7 @@ def test_medians_are_joined_per_strength_and_the_error_is_per_value() -> None:
     table = pd.concat(
         [rows("sap", SAP), rows("unsupervised.l2", ERROR), rows("sap", {("a", 1.0): [1.0]}, 0.9)]
     )
-    found = trade_off(table, values_per_image={"d": 32}).set_index(["method", "strength"])
+    found = reconstruction_trade_off(table, values_per_image={"d": 32}).set_index(["method", "strength"])
     assert found.loc[("a", 1.0), ["sap", "error", "n"]].tolist() == [0.2, 3.0, 3]
     assert found.loc[("a", 4.0), ["sap", "error"]].tolist() == [0.4, 20.0]
     assert found.loc[("vae", np.nan), ["sap", "error"]].tolist() == [0.1, 1.0]
@@ -43,38 +42,12 @@ def test_medians_are_joined_per_strength_and_the_error_is_per_value() -> None:
     assert "z_diff" not in found
     assert (found["sap_low"] <= found["sap"]).all()
     assert (found["error_high"] >= found["error"]).all()
-    sums = trade_off(table)
+    sums = reconstruction_trade_off(table)
     assert sums["error"].tolist() == [96.0, 640.0, 32.0]
 
 
 def test_what_is_missing_is_named() -> None:
     with pytest.raises(NotInStudyError, match="sap, z_diff"):
-        trade_off(rows("unsupervised.l2", ERROR))
+        reconstruction_trade_off(rows("unsupervised.l2", ERROR))
     with pytest.raises(NotInStudyError, match=r"unsupervised\.l2"):
-        trade_off(rows("sap", SAP))
-    with pytest.raises(NotInStudyError, match="attribute"):
-        attribute_accuracy(rows("sap", SAP))
-
-
-def test_attributes_that_differ_most_come_first() -> None:
-    same = {("a", 1.0): [0.5, 0.7, 0.9], ("b", 2.0): [0.7]}
-    other = {("a", 1.0): [0.5, 0.6, 0.6], ("b", 2.0): [0.8]}
-    table = pd.concat(
-        [rows("attribute_classification.hat", same), rows("attribute_classification.big_smile", other)]
-    )
-    found = attribute_accuracy(table)
-    assert found.columns.tolist() == [
-        "data", "method", "strength_name", "strength", "n",
-        "big_smile", "big_smile_low", "big_smile_high", "hat", "hat_low", "hat_high",
-    ]  # fmt: skip
-    assert found[["big_smile", "hat", "n"]].to_numpy().tolist() == [[0.6, 0.7, 3], [0.8, 0.7, 1]]
-    for name, values in (("hat", same), ("big_smile", other)):
-        ends = found.loc[0, [f"{name}_low", f"{name}_high"]].tolist()
-        assert tuple(ends) == bootstrap_interval(np.array(values[("a", 1.0)]))
-        assert found.loc[1, [f"{name}_low", f"{name}_high"]].isna().all()  # a single run
-
-
-def test_the_best_run_has_the_largest_score() -> None:
-    found = best_runs(rows("sap", SAP)).set_index("method")
-    assert found.loc["a", ["strength", "seed", "value"]].tolist() == [1.0, 2, 0.9]
-    assert found.loc["vae", "run"] == "vae nan 0 0.0"
+        reconstruction_trade_off(rows("sap", SAP))

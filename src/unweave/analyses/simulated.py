@@ -1,9 +1,4 @@
-"""A results table of the size of the full study, from a seeded generator: 12,600 runs, all metrics.
-
-The numbers follow a simple story, so that an analysis has something to find: a run has a quality (of its data set,
-method, strength, and mostly of its seed), which the disentanglement metrics report with different noise; the total
-correlation of the sampled codes falls with the strength, that of the mean codes does not.
-"""
+"""A simulated results table, to try analyses and figures without a study."""
 
 from __future__ import annotations
 
@@ -13,12 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from unweave.arrays import FloatArray
+from unweave.parameters import Correlation, Count, Seed
 from unweave.study.results import COLUMNS
 
-DATA = (
+_DATA = (
     "dsprites", "color_dsprites", "noisy_dsprites", "scream_dsprites", "small_norb", "cars3d", "shapes3d",
 )  # fmt: skip
-STRENGTHS: dict[str, tuple[str, tuple[float, ...]]] = {
+_STRENGTHS: dict[str, tuple[str, tuple[float, ...]]] = {
     "beta_vae": ("beta", (1, 2, 4, 6, 8, 16)),
     "factor_vae": ("gamma", (10, 20, 30, 40, 50, 100)),
     "dip_vae_i": ("lambda_od", (1, 2, 5, 10, 20, 50)),
@@ -27,7 +24,7 @@ STRENGTHS: dict[str, tuple[str, tuple[float, ...]]] = {
     "annealed_vae": ("c_max", (5, 10, 25, 50, 75, 100)),
 }
 # How much of a metric is the run's quality, its noise, offset and range.
-METRICS = {
+_METRICS = {
     "beta_vae": (0.9, 0.2, 0.6, 0.35),
     "factor_vae": (0.9, 0.3, 0.45, 0.3),
     "mig": (0.8, 0.4, 0.1, 0.12),
@@ -42,57 +39,86 @@ METRICS = {
     "downstream_logistic": (0.6, 0.5, 0.4, 0.15),
     "downstream_gbt": (0.6, 0.5, 0.5, 0.15),
 }
-SIZES = (10, 100, 1000, 10_000)
+_SIZES = (10, 100, 1000, 10_000)
 
 
-def simulate(
-    data: Sequence[str] = DATA,
-    methods: Sequence[str] = tuple(STRENGTHS),
-    seeds: int = 50,
-    correlations: Sequence[float] = (0.0,),
-    strengths: int = 6,
-    seed: int = 0,
+def simulate_results(
+    data: Sequence[str] = _DATA,
+    methods: Sequence[str] = tuple(_STRENGTHS),
+    seeds: Count = 50,
+    correlations: Sequence[Correlation] = (0.0,),
+    strengths: Count = 6,
+    seed: Seed = 0,
     protocol: str = "dlib",
 ) -> pd.DataFrame:
-    """A results table of ``data`` x ``methods`` x ``strengths`` x ``correlations`` x ``seeds``."""
+    """A results table of random scores, by default of the size of the study of Locatello et al.: 12,600 runs.
+
+    The numbers follow a simple story, so that an analysis has something to show: a run has a quality (of its data set,
+    method, strength, and mostly of its seed), which the disentanglement metrics report with different noise; the total
+    correlation of the sampled codes falls with the strength, that of the mean codes does not; correlated noise costs
+    quality.
+
+    Parameters
+    ----------
+    data, methods, correlations
+        the grid. A data set may have any name, a method is one of the six of Locatello et al.
+    seeds, strengths
+        how many runs per setting; how many of the paper's six strengths per method.
+    seed
+        of the random numbers.
+    protocol
+        the value of that column.
+
+    Returns
+    -------
+    a table with the columns of :func:`unweave.study.load`.
+
+    Examples
+    --------
+    >>> from unweave.analyses import simulate_results
+    >>> table = simulate_results(data=["dsprites", "cars3d"], methods=["beta_vae"], seeds=3, strengths=2)
+    >>> table["run"].nunique()
+    12
+    >>> table.query("metric == 'mig' and representation == 'mean'")[["data", "strength", "seed", "value"]].head(2)
+           data  strength  seed  value
+    ...
+    """
     rng = np.random.default_rng(seed)
     grid = [
-        (name, method, STRENGTHS[method][0], float(strength), place, correlation, number)
+        (name, method, _STRENGTHS[method][0], float(strength), index, correlation, number)
         for name in data
         for method in methods
-        for place, strength in enumerate(STRENGTHS[method][1][:strengths])
+        for index, strength in enumerate(_STRENGTHS[method][1][:strengths])
         for correlation in correlations
         for number in range(seeds)
     ]
     runs = pd.DataFrame(
-        grid, columns=["data", "method", "strength_name", "strength", "place", "correlation", "seed"]
+        grid, columns=["data", "method", "strength_name", "strength", "index", "correlation", "seed"]
     )
     runs["run"] = [hashlib.sha256(repr(row).encode()).hexdigest()[:16] for row in grid]
-    n, place = len(runs), runs["place"].to_numpy() / 5
+    n, step = len(runs), runs["index"].to_numpy() / 5
     quality = rng.normal(0, 0.8, n) + 0.5 * _effect(runs["data"], rng) + 0.3 * _effect(runs["method"], rng)
-    quality += (
-        0.5 * _effect(runs["data"] + runs["method"], rng) * place - 1.2 * runs["correlation"].to_numpy()
-    )
-    scores: dict[tuple[str, str], np.ndarray] = {}
+    quality += 0.5 * _effect(runs["data"] + runs["method"], rng) * step - 1.2 * runs["correlation"].to_numpy()
+    scores: dict[tuple[str, str], FloatArray] = {}
     for representation, blur in (("mean", 0.0), ("sampled", 0.3)):
-        for metric, (share, noise, offset, width) in METRICS.items():
+        for metric, (share, noise, offset, width) in _METRICS.items():
             raw = share * quality + np.hypot(noise, blur) * rng.normal(size=n)
             scores[metric, representation] = np.clip(offset + width * raw, 0, 1)
     for learner in ("downstream_logistic", "downstream_gbt"):
         full = scores[learner, "mean"]
-        for size, part in zip(SIZES, (0.45, 0.75, 0.92, 1.0), strict=True):
+        for size, part in zip(_SIZES, (0.45, 0.75, 0.92, 1.0), strict=True):
             scores[f"{learner}.{size}", "mean"] = full * np.clip(
                 part + rng.normal(0, 0.02, n) * (part < 1), 0, 1
             )
         small, large = scores[f"{learner}.100", "mean"], scores[f"{learner}.10000", "mean"]
         scores[f"{learner}.efficiency", "mean"] = small / np.maximum(large, 1e-9)
     spread = rng.lognormal(0, 0.4, n)
-    scores["gaussian_total_correlation", "sampled"] = 2.0 * np.exp(-2 * place) * spread
+    scores["gaussian_total_correlation", "sampled"] = 2.0 * np.exp(-2 * step) * spread
     scores["gaussian_total_correlation", "mean"] = (
-        1.5 * np.exp(0.6 * place) * spread * rng.lognormal(0, 0.5, n)
+        1.5 * np.exp(0.6 * step) * spread * rng.lognormal(0, 0.5, n)
     )
-    reconstruction = 60 + 40 * place + 10 * rng.normal(size=n) + 20 * _effect(runs["data"], rng)
-    kl = 25 - 12 * place + rng.normal(0, 2, n)
+    reconstruction = 60 + 40 * step + 10 * rng.normal(size=n) + 20 * _effect(runs["data"], rng)
+    kl = 25 - 12 * step + rng.normal(0, 2, n)
     scores["unsupervised.reconstruction", "sampled"], scores["unsupervised.kl", "sampled"] = (
         reconstruction,
         kl,
@@ -107,6 +133,7 @@ def simulate(
     return pd.concat(tables, ignore_index=True)[list(COLUMNS)].astype(COLUMNS)
 
 
-def _effect(groups: pd.Series, rng: np.random.Generator) -> np.ndarray:
+def _effect(groups: pd.Series, rng: np.random.Generator) -> FloatArray:
+    """A random number per group, for each of its runs."""
     codes, names = pd.factorize(groups)
     return rng.normal(size=len(names))[codes]

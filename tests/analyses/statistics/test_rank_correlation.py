@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from unweave.analyses.rank_correlation import rank_correlations
+from unweave.analyses.statistics.rank_correlation import rank_correlations
 
 
 @pytest.fixture

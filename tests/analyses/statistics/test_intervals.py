@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from unweave.analyses.intervals import bootstrap_interval, grouped, resampled
+from unweave.analyses.statistics.intervals import bootstrap_interval, bootstrap_samples, grouped_intervals
 from unweave.errors import ArgumentError
 
 
 def test_the_mean_of_normal_data_is_covered_as_often_as_the_level_says() -> None:
     rng = np.random.default_rng(1)
     table = pd.DataFrame({"group": np.repeat(np.arange(2000), 50), "value": rng.normal(3.0, 2.0, 100_000)})
-    found = grouped(table, ["group"], statistic="mean", level=0.9)
+    found = grouped_intervals(table, ["group"], statistic="mean", level=0.9)
     covered = ((found["low"] <= 3.0) & (found["high"] >= 3.0)).mean()
     assert 0.86 < covered < 0.92  # 0.9 less the percentile bootstrap's small-sample loss of about 0.01
 
@@ -32,7 +32,7 @@ def test_the_interval_of_a_mean_is_the_normal_interval_for_many_values() -> None
 def test_the_resampled_median_has_its_exact_distribution() -> None:
     # Of n = 2m + 1 values, the sample median is at most the k-th if at least m + 1 draws are among the first k.
     n, draws = 11, 200_000
-    samples = resampled(np.arange(n, dtype=float)[None], "median", draws, np.random.default_rng(3))[0]
+    samples = bootstrap_samples(np.arange(n, dtype=float)[None], "median", draws, np.random.default_rng(3))[0]
     exact = [stats.binom.sf(n // 2, n, k / n) for k in range(1, n + 1)]
     seen = [(samples <= k - 1).mean() for k in range(1, n + 1)]
     np.testing.assert_allclose(seen, exact, atol=0.005)
@@ -44,7 +44,7 @@ def test_resampling_agrees_with_all_possible_samples(n: int, statistic: str) -> 
     values = np.array([0.0, 1.0, 3.0, 7.0])[:n]
     every = getattr(np, statistic)(list(itertools.product(values, repeat=n)), axis=1).round(9)
     expected = {value: (every == value).mean() for value in np.unique(every)}
-    drawn = resampled(values[None], statistic, 50_000, np.random.default_rng(4))[0].round(9)
+    drawn = bootstrap_samples(values[None], statistic, 50_000, np.random.default_rng(4))[0].round(9)
     assert set(drawn) == set(expected)
     for value, share in expected.items():
         assert (drawn == value).mean() == pytest.approx(share, abs=0.01)
@@ -61,7 +61,7 @@ def test_grouped_is_one_group_at_a_time(statistic: str) -> None:
         }
     )
     table.loc[::9, "score"] = np.nan
-    found = grouped(table, ["method", "strength"], "score", statistic)
+    found = grouped_intervals(table, ["method", "strength"], "score", statistic)
     assert list(found.columns) == ["method", "strength", "score", "low", "high", "n"]
     assert len(found) == 9
     for row in found.itertuples():
@@ -90,18 +90,20 @@ def test_an_interval_moves_and_scales_with_its_values() -> None:
 def test_one_value_has_no_interval() -> None:
     assert np.isnan(bootstrap_interval(np.array([0.3]))).all()
     assert np.isnan(bootstrap_interval(np.array([]))).all()
-    found = grouped(pd.DataFrame({"group": ["a", "b", "b"], "value": [1.0, 2.0, 2.0]}), ["group"])
+    found = grouped_intervals(pd.DataFrame({"group": ["a", "b", "b"], "value": [1.0, 2.0, 2.0]}), ["group"])
     assert found["n"].tolist() == [1, 2]
     assert found["low"].isna().tolist() == [True, False]
 
 
 def test_a_table_without_values_gives_no_groups() -> None:
-    found = grouped(pd.DataFrame({"group": ["a"], "value": [np.nan]}), ["group"])
+    found = grouped_intervals(pd.DataFrame({"group": ["a"], "value": [np.nan]}), ["group"])
     assert found.empty
     assert list(found.columns) == ["group", "value", "low", "high", "n"]
 
 
-@pytest.mark.parametrize("wrong", [{"statistic": "mode"}, {"level": 1.0}, {"draws": 0}])
+@pytest.mark.parametrize(
+    "wrong", [{"statistic": "mode"}, {"level": 1.0}, {"level": 0.0}, {"draws": 0}, {"seed": -1}]
+)
 def test_wrong_arguments_are_named(wrong: dict[str, object]) -> None:
     with pytest.raises(ArgumentError, match=next(iter(wrong))):
         bootstrap_interval(np.arange(3.0), **wrong)

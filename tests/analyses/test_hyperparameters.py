@@ -1,4 +1,4 @@
-"""Scores and medians that never mix codes or protocols."""
+"""Scores by method and strength, which never mix codes or protocols."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from unweave.analyses.mita import medians, scores
+from unweave.analyses.hyperparameters import (
+    method_scores,
+    score_distributions,
+    scores_by_strength,
+    strength_medians,
+)
 from unweave.study import NotInStudyError
 from unweave.study.results import as_table
+
+METRICS = ("beta_vae", "mig", "sap", "modularity", "explicitness")
 
 
 def study() -> pd.DataFrame:
@@ -32,17 +39,17 @@ def study() -> pd.DataFrame:
 
 
 def test_codes_and_protocols_are_not_mixed() -> None:
-    found = scores(study())
+    found = method_scores(study(), METRICS)
     assert len(found) == 2 * 2 * 3 * 2
     assert found["representation"].unique().tolist() == ["mean"]
     assert found["protocol"].unique().tolist() == ["dlib"]
     assert found["value"].max() == 6.0
-    other = scores(study(), representation="sampled", protocol="u unknown")
+    other = method_scores(study(), METRICS, representation="sampled", protocol="u unknown")
     assert other["value"].min() == 1101.0
 
 
-def test_medians_are_over_seeds() -> None:
-    found = medians(study(), ["explicitness", "mig"])
+def test_medians_of_strengths_are_over_seeds() -> None:
+    found = strength_medians(method_scores(study(), ["explicitness", "mig"]))
     assert found[["metric", "method", "strength", "value", "n"]].to_numpy().tolist() == [
         ["explicitness", "beta_vae", 1.0, 2.0, 3],
         ["explicitness", "beta_vae", 4.0, 5.0, 3],
@@ -54,4 +61,19 @@ def test_medians_are_over_seeds() -> None:
 
 def test_a_study_without_the_metrics_says_so() -> None:
     with pytest.raises(NotInStudyError, match="none of the metrics"):
-        scores(study(), ["mig"])
+        method_scores(study(), ["mig"])
+
+
+def test_medians_are_over_seeds(make_table):
+    found = scores_by_strength(make_table(lambda d, h, s, m: 10 * h + s, settings=2, seeds=3))
+    assert found["value"].tolist() == [1, 11]
+    assert found["strength_index"].tolist() == [1, 2]
+    assert ((found["low"] <= found["value"]) & (found["value"] <= found["high"])).all()
+
+
+def test_distributions_are_over_strengths_and_seeds(make_table):
+    found = score_distributions(make_table(lambda d, h, s, m: 10 * h + s, settings=2, seeds=10)).iloc[0]
+    assert found["n"] == 20
+    levels = [0.05, 0.25, 0.5, 0.75, 0.95]
+    quantiles = found[["q05", "q25", "q50", "q75", "q95"]].astype(float)
+    np.testing.assert_allclose(quantiles, np.quantile(np.arange(20), levels))

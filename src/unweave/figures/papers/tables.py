@@ -1,0 +1,66 @@
+"""Cells and rows of the papers' tables: values with intervals, methods with settings, in the papers' order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from unweave.figures.style import method_name, method_order
+
+_SYMBOLS = {"beta": "β", "gamma": "γ", "lambda_od": "λ_od", "c_max": "C"}
+
+
+def format_interval(value: float, low: float, high: float, digits: int = 3) -> str:
+    """A value with its interval; empty for NaN.
+
+    >>> format_interval(0.412, 0.38, 0.441)
+    '0.412 [0.380, 0.441]'
+    """
+    if np.isnan(value):
+        return ""
+    if np.isnan(low) or np.isnan(high):
+        return f"{value:.{digits}f}"
+    return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def interval_column(rows: pd.DataFrame, value: str, low: str = "low", high: str = "high") -> pd.Series[str]:
+    """``format_interval`` of each row, from the columns of these names."""
+    cells = [format_interval(*row) for row in rows[[value, low, high]].to_numpy(dtype=np.float64)]
+    return pd.Series(cells, index=rows.index, dtype="str")
+
+
+def method_column(rows: pd.DataFrame) -> pd.Series[str]:
+    """The name of each row's method and variant."""
+    names = [method_name(*pair) for pair in zip(rows["method"], rows["variant"], strict=True)]
+    return pd.Series(names, index=rows.index, dtype="str")
+
+
+def setting_column(rows: pd.DataFrame) -> pd.Series[str]:
+    """The name of each row's method, strength and variant: "β-VAE (β = 4)"."""
+    names = []
+    for method, variant, symbol, strength in zip(
+        rows["method"], rows["variant"], rows["strength_name"], rows["strength"], strict=True
+    ):
+        setting = "" if pd.isna(strength) else f"{_SYMBOLS.get(symbol, symbol)} = {strength:g}"
+        names.append(method_name(method, setting, variant))
+    return pd.Series(names, index=rows.index, dtype="str")
+
+
+def sort_rows(rows: pd.DataFrame, data: Sequence[str]) -> pd.DataFrame:
+    """Rows in the order of the data sets ``data``, then of the methods in the papers, then from weak to strong."""
+    pairs = pd.Series(list(zip(rows["method"], rows["variant"], strict=True)), index=rows.index)
+    ranks = {
+        pair: rank for rank, pair in enumerate(sorted(pairs.unique(), key=lambda pair: method_order(*pair)))
+    }
+    keys = pd.DataFrame(
+        {
+            "data": rows["data"].map({name: position for position, name in enumerate(data)}),
+            "method": pairs.map(ranks),
+            "strength": rows.get("strength", 0.0),
+        }
+    )
+    return rows.loc[keys.sort_values(["data", "method", "strength"], kind="stable").index].reset_index(
+        drop=True
+    )
