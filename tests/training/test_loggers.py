@@ -15,7 +15,7 @@ from unweave.training import MLflow, TensorBoard, WeightsAndBiases, train
 def test_a_missing_package_is_named(monkeypatch, logger, package):
     for name in ("tensorboard", "torch.utils.tensorboard", "wandb", "mlflow"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(UnweaveError, match=f"pip install {package}"):
+    with pytest.raises(UnweaveError, match=rf"needs the package {package}: pip install 'unweave\[loggers\]'"):
         logger()
 
 

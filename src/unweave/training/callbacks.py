@@ -7,7 +7,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from unweave.errors import UnweaveError
+from unweave.optional import require
 
 if TYPE_CHECKING:
     from unweave.training.run import Run
@@ -44,10 +44,9 @@ class TensorBoard(Callback):
     """Logs to TensorBoard event files in ``folder`` (needs the package tensorboard)."""
 
     def __init__(self, folder: Path | str) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError as error:
-            raise _missing("TensorBoard", "tensorboard") from error
+        require("tensorboard", "loggers", "TensorBoard")
+        from torch.utils.tensorboard import SummaryWriter
+
         self.writer = SummaryWriter(str(folder))
 
     def on_log(self, step: int, values: Mapping[str, float]) -> None:
@@ -64,11 +63,7 @@ class WeightsAndBiases(Callback):
     """Logs to Weights & Biases (needs the package wandb); arguments go to ``wandb.init``."""
 
     def __init__(self, **arguments: Any) -> None:
-        try:
-            import wandb
-        except ImportError as error:
-            raise _missing("Weights & Biases", "wandb") from error
-        self.run = wandb.init(**arguments)
+        self.run = require("wandb", "loggers", "Weights & Biases").init(**arguments)
 
     def on_start(self, run: Run) -> None:
         """Record the run's spec as the configuration."""
@@ -87,11 +82,7 @@ class MLflow(Callback):
     """Logs to the active MLflow run (needs the package mlflow)."""
 
     def __init__(self) -> None:
-        try:
-            import mlflow
-        except ImportError as error:
-            raise _missing("MLflow", "mlflow") from error
-        self.mlflow = mlflow
+        self.mlflow = require("mlflow", "loggers", "MLflow")
 
     def on_start(self, run: Run) -> None:
         """Record the run's spec."""
@@ -109,7 +100,3 @@ def create_pictures() -> Callback:
     """
     pictures: Callback = resolve_name("unweave.figures.pictures:Pictures")()
     return pictures
-
-
-def _missing(what: str, package: str) -> UnweaveError:
-    return UnweaveError(f"{what} needs the package {package}: pip install {package}")
