@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -86,10 +86,9 @@ class _Count:
     unit: str
     done: int
     note: str = ""
-    start: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        self.before = self.done
+        self.before, self.start = self.done, time.monotonic()
 
     def add(self, n: int, note: str) -> None:
         self.done += n
