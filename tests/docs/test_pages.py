@@ -167,10 +167,10 @@ def test_commands_named_in_the_text_exist(name):
         command, words = typer.main.get_command(app), shlex.split(line)
         while words and words[0] in getattr(command, "commands", {}):
             command = command.commands[words.pop(0)]
-        assert not hasattr(command, "commands") or not words, f"unweave {line}: no such command"
-        known = {
-            option for parameter in command.params for option in parameter.opts + parameter.secondary_opts
-        }
+        is_group = hasattr(command, "commands")
+        assert not is_group or all(word.startswith("-") for word in words), f"unweave {line}: no such command"
+        known = {"-h", "--help"}
+        known.update(option for each in command.params for option in each.opts + each.secondary_opts)
         given = {word.partition("=")[0] for word in words if word.startswith("-")}
         assert given <= known, f"unweave {line}: no such option"
 
