@@ -73,7 +73,7 @@ def test_values_as_declared(value, annotation, expected):
         (2**32, Seed, "needs a whole number >= 0 and < "),
         (None, Positive, "needs a number > 0"),
         (0, Positive | None, "needs a number > 0, or None"),
-        ("all", Count | Literal["random"], "needs a whole number >= 1, or one of 'random'"),
+        ("all", Count | Literal["random"], "needs a whole number >= 1, or 'random'"),
         ("men", Literal["mean", "sum"], "did you mean 'mean'"),
         (1, Literal["1"], "known: 1"),
         (1, bool, "needs True or False"),

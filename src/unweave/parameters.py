@@ -73,12 +73,16 @@ def check_arguments(
     return checked
 
 
-def check_fields(instance: Any) -> None:
-    """Check the fields of a dataclass by their declarations; call it in ``__post_init__``."""
+def check_fields(instance: Any, *, convert: bool = True) -> None:
+    """Check the fields of a dataclass by their declarations; call it in ``__post_init__``.
+
+    ``convert``: also replace each value by what its declaration makes of it, a float of an int.
+    """
     annotations: dict[str, Any] = declared(type(instance))  # type: ignore[arg-type]
     for field in fields(instance):
         value = check_value(field.name, getattr(instance, field.name), annotations.get(field.name, Any))
-        object.__setattr__(instance, field.name, value)
+        if convert:
+            object.__setattr__(instance, field.name, value)
 
 
 def check_value(name: str, value: Any, annotation: Any) -> Any:
@@ -132,7 +136,8 @@ def describe(annotation: Any) -> str:
     if kind is None or kind is type(None):
         return "None"
     if origin is Literal:
-        return "one of " + ", ".join(map(repr, get_args(kind)))
+        options = ", ".join(map(repr, get_args(kind)))
+        return options if len(get_args(kind)) == 1 else f"one of {options}"
     words = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
     if kind in words:
         limits = " and ".join(f"{_WORDS[type(bound)]} {_limit(bound):g}" for bound in bounds)

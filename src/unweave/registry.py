@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar, cast
@@ -29,12 +30,18 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
     group
         the group of entry points: "unweave.methods".
     builtin
-        name -> "package.module:attribute" of a ready entry.
+        name -> an entry, or "package.module:attribute" of one; or a function that gives this mapping, called when it
+        is first needed.
     """
 
-    def __init__(self, kind: str, group: str, builtin: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        group: str,
+        builtin: Mapping[str, Entry | str] | Callable[[], Mapping[str, Entry | str]] | None = None,
+    ) -> None:
         self.kind, self.group = kind, group
-        self._builtin = dict(builtin or {})
+        self._given = builtin or {}
         self._entries: dict[str, Entry] = {}
         self._origins: dict[str, str | None] = {}
         self._points: dict[str, EntryPoint] | None = None
@@ -60,6 +67,10 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         """The extension that registered a name, as the user gave it; None for all others."""
         return self._origins.get(name)
 
+    def name_of(self, entry: object) -> str | None:
+        """The name under which an entry was registered, or loaded before; None if there is none."""
+        return next((name for name, known in self._entries.items() if known is entry), None)
+
     def check(self, name: str) -> None:
         """Refuse an unknown name, with the nearest known one; imports nothing."""
         if not isinstance(name, str) or name not in self:
@@ -68,11 +79,10 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
     def __getitem__(self, name: str) -> Entry:
         self.check(name)
         if name not in self._entries:
-            if name in self._builtin:
-                module, _, attribute = self._builtin[name].partition(":")
+            loaded = self._builtin[name] if name in self._builtin else self._offered()[name].load()
+            if isinstance(loaded, str):
+                module, _, attribute = loaded.partition(":")
                 loaded = getattr(import_module(module), attribute)
-            else:
-                loaded = self._offered()[name].load()
             # Importing the module may have registered the entry by its decorator.
             self._entries.setdefault(name, cast(Entry, loaded))
         return self._entries[name]
@@ -89,6 +99,10 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    @cached_property
+    def _builtin(self) -> dict[str, Entry | str]:
+        return dict(self._given() if callable(self._given) else self._given)
 
     def _offered(self) -> dict[str, EntryPoint]:
         if self._points is None:

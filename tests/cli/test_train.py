@@ -85,7 +85,7 @@ def test_train_resume_and_evaluate_own_images(run, folder, tmp_path):
 
 
 def test_train_from_few_labels(run, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("unweave.methods.vae.priors.HIDDEN", (30, 30))
+    monkeypatch.setattr("unweave.methods.vae.conditional_prior.HIDDEN", (30, 30))
     arguments = ["--data", folder, "--latent-size", 2, "--batch-size", 4, "--steps", 2, "--log-every", 1]
     labels = ["--labels", "row,column", "--label-encoding", "one_hot", "--labelled", "0.5", "--label-seed", 3]
     code, printed, _ = run("train", "ss_idvae", *arguments, *labels, "--out", tmp_path / "few")
@@ -104,7 +104,7 @@ def test_train_from_few_labels(run, folder, tmp_path, monkeypatch):
 
 
 def test_train_from_coarse_and_noisy_labels(run, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("unweave.methods.vae.priors.HIDDEN", (30, 30))
+    monkeypatch.setattr("unweave.methods.vae.conditional_prior.HIDDEN", (30, 30))
     arguments = ["--data", folder, "--latent-size", 2, "--batch-size", 4, "--steps", 1, "--no-pictures"]
     labels = ["--label-bins", 2, "--label-noise", 0.25]
     assert run("train", "ivae", *arguments, *labels, "--out", tmp_path / "coarse")[0] == 0
@@ -114,7 +114,7 @@ def test_train_from_coarse_and_noisy_labels(run, folder, tmp_path, monkeypatch):
 
 
 def test_evaluate_names_what_was_typed(run, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("unweave.methods.vae.priors.HIDDEN", (30, 30))
+    monkeypatch.setattr("unweave.methods.vae.conditional_prior.HIDDEN", (30, 30))
     data = uw.data.from_folder(folder)
     for name, labels in (("own", np.linspace(0, 1, 12)), ("factors", None)):
         method = uw.methods.create("ivae", data, latent_size=2, labels=labels)

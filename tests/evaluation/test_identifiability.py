@@ -28,7 +28,7 @@ class TablePrior(torch.nn.Module):
 
 @pytest.fixture(autouse=True)
 def _small_networks(monkeypatch):
-    monkeypatch.setattr("unweave.methods.vae.priors.HIDDEN", (10, 10))
+    monkeypatch.setattr("unweave.methods.vae.conditional_prior.HIDDEN", (10, 10))
 
 
 def data_of(segments):

@@ -8,8 +8,7 @@ from PIL import Image
 import unweave as uw
 from unweave.errors import ArgumentError
 from unweave.figures.latent import loss_curves, reconstructions, save_traversal_animation, traversals
-from unweave.methods.vae.marginal import usage
-from unweave.objectives import kl_to_standard_normal
+from unweave.objectives import kl_to_standard_normal, usage
 
 
 @pytest.fixture

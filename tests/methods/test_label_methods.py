@@ -9,7 +9,7 @@ from torch.distributions import Categorical, Normal, kl_divergence
 from torch.nn.functional import binary_cross_entropy_with_logits, leaky_relu
 
 import unweave as uw
-from unweave.data.batches import to_tensor
+from unweave.data.batches import LabelledBatch, to_tensor
 from unweave.methods.vae.label_distribution import LabelLayout
 
 N, D = 12, 3
@@ -28,13 +28,12 @@ def made(vectors):
         rows = np.arange(N)
         images = to_tensor(vectors.images(rows)).double()
         found = method.labels_for(vectors)
-        more = {"u": torch.from_numpy(found.of(rows))}
+        batch = LabelledBatch(images, u=torch.from_numpy(found.of(rows)))
         if found.subset is not None:
             some = found.subset.rows[:5]
-            more["labelled_images"] = to_tensor(vectors.images(some)).double()
-            more["labelled_u"] = torch.from_numpy(found.of(some))
-        made_pass = method.begin(images, 0, torch.Generator().manual_seed(5), **more)
-        return method, made_pass, more
+            labelled = to_tensor(vectors.images(some)).double()
+            batch.labelled = LabelledBatch(labelled, u=torch.from_numpy(found.of(some)))
+        return method, method.begin(batch, 0, torch.Generator().manual_seed(5)), batch
 
     return make
 
@@ -97,8 +96,8 @@ def test_the_label_networks_are_those_of_the_paper(vectors):
 
 
 def test_full_vae_matches_codes_to_labels(made):
-    method, p, more = made("full_vae", gamma=6, beta=2)
-    u = more["u"].double()
+    method, p, batch = made("full_vae", gamma=6, beta=2)
+    u = batch.u.double()
     chance = torch.sigmoid(p.mean[:, :2])
     match = -(u * chance.log() + (1 - u) * (1 - chance).log()).sum(1).mean()
     kl = kl_divergence(Normal(p.mean, scale(p.log_variance)), Normal(0.0, 1.0)).sum(1).mean()
@@ -106,15 +105,15 @@ def test_full_vae_matches_codes_to_labels(made):
 
 
 def test_full_vae_with_few_labels_matches_those(made):
-    method, p, more = made("full_vae", {"labelled": 9}, gamma=6)
-    mean = method.encoder(more["labelled_images"])[0]
-    match = binary_cross_entropy_with_logits(mean[:, :2], more["labelled_u"].double(), reduction="none")
+    method, p, batch = made("full_vae", {"labelled": 9}, gamma=6)
+    mean = method.encoder(batch.labelled.images)[0]
+    match = binary_cross_entropy_with_logits(mean[:, :2], batch.labelled.u.double(), reduction="none")
     torch.testing.assert_close(method.loss(p).values["label_match"], match.sum(1).mean())
 
 
 def test_ivae_is_held_to_the_prior_of_its_labels(made):
-    method, p, more = made("ivae", beta=4)
-    u = more["u"].double()
+    method, p, batch = made("ivae", beta=4)
+    u = batch.u.double()
     mean, log_variance = method.encoder(p.images, u)
     z = mean + scale(log_variance) * torch.randn(
         N, D, dtype=torch.float64, generator=torch.Generator().manual_seed(5)
@@ -125,8 +124,8 @@ def test_ivae_is_held_to_the_prior_of_its_labels(made):
 
 @pytest.mark.parametrize("one_hot", [False, True])
 def test_idvae_has_a_second_vae_on_labels(made, one_hot):
-    method, p, more = made("idvae", {"encoding": "one_hot" if one_hot else "scaled"}, beta=4)
-    u = more["u"].double()
+    method, p, batch = made("idvae", {"encoding": "one_hot" if one_hot else "scaled"}, beta=4)
+    u = batch.u.double()
     generator = torch.Generator().manual_seed(5)
     first, second = (torch.randn(N, D, dtype=torch.float64, generator=generator) for _ in range(2))
     mean, log_variance = method.encoder(p.images, u)
@@ -172,9 +171,9 @@ def test_labels_of_a_million_values_can_be_learned(vectors, name):
 # --- some labels missing (appendix C) --------------------------------------------------------------
 
 
-def written_out(method, p, more, one_hot, bound):
+def written_out(method, p, batch, one_hot, bound):
     """Equations 21 to 23 and the further term, image by image. ``bound``: -log p(u) of labels, by image."""
-    u, generator = more["u"].double(), torch.Generator().manual_seed(5)
+    u, generator = batch.u.double(), torch.Generator().manual_seed(5)
     width = u.shape[1]
     gaussian = torch.randn(N, width, dtype=torch.float64, generator=generator)
     location, log_variance = method.predictor.network(p.images)
@@ -198,8 +197,8 @@ def written_out(method, p, more, one_hot, bound):
         loss = reconstruction(method, z, p.images[one]) + 3 * kl_to_prior(method, p.images[one], its_u)
         loss = loss + bound(its_u, second[one], is_labelled, location[one], variance[one])
         total = total + (loss if is_labelled else loss - entropies[row])
-    location, log_variance = method.predictor.network(more["labelled_images"])
-    known = more["labelled_u"].double()
+    location, log_variance = method.predictor.network(batch.labelled.images)
+    known = batch.labelled.u.double()
     if one_hot:
         q = Categorical(logits=location.reshape(-1, 2, 8)).log_prob(known.reshape(-1, 2, 8).argmax(2))
     else:
@@ -210,10 +209,10 @@ def written_out(method, p, more, one_hot, bound):
 @pytest.mark.parametrize("one_hot", [False, True])
 def test_semi_supervised_idvae(made, one_hot):
     labels = {"labelled": 30, "encoding": "one_hot" if one_hot else "scaled"}
-    method, p, more = made("ss_idvae", labels, beta=3, alpha=0.7)
+    method, p, batch = made("ss_idvae", labels, beta=3, alpha=0.7)
     assert 0 < p.missing.all(1).sum() < N
     expected = written_out(
-        method, p, more, one_hot, lambda u, noise, *_: -label_elbo(method, u, noise, one_hot)
+        method, p, batch, one_hot, lambda u, noise, *_: -label_elbo(method, u, noise, one_hot)
     )
     check(method, p, expected)
 
@@ -221,7 +220,7 @@ def test_semi_supervised_idvae(made, one_hot):
 @pytest.mark.parametrize("one_hot", [False, True])
 def test_semi_supervised_ivae_has_a_fixed_distribution_of_labels(made, one_hot):
     labels = {"labelled": 30, "encoding": "one_hot" if one_hot else "scaled"}
-    method, p, more = made("ss_ivae", labels, beta=3, alpha=0.7)
+    method, p, batch = made("ss_ivae", labels, beta=3, alpha=0.7)
 
     def bound(u, noise, is_labelled, location, variance):
         if is_labelled:
@@ -232,7 +231,7 @@ def test_semi_supervised_ivae_has_a_fixed_distribution_of_labels(made, one_hot):
         q, prior = Normal(location, variance.sqrt()), Normal(values.mean(), values.std(correction=0))
         return (kl_divergence(q, prior) + q.entropy()).sum()  # -E_q[log p] = KL(q || p) + H(q)
 
-    check(method, p, written_out(method, p, more, one_hot, bound))
+    check(method, p, written_out(method, p, batch, one_hot, bound))
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 300, None])
@@ -254,14 +253,14 @@ def test_the_fixed_distribution_of_labels_has_the_moments_of_their_values(vector
 
 
 def test_semi_supervised_with_all_labels_is_supervised_and_q(made):
-    method, p, more = made("ss_idvae", alpha=0.7)
+    method, p, batch = made("ss_idvae", alpha=0.7)
     values = method.loss(p).values
     assert values["label_entropy"].item() == 0
     location, log_variance = method.predictor.network(p.images)
     variance = log_variance.exp() + 1 / (12 * 8**2)
-    expected = -Normal(location, variance.sqrt()).log_prob(more["u"].double()).sum(1).mean()
+    expected = -Normal(location, variance.sqrt()).log_prob(batch.u.double()).sum(1).mean()
     torch.testing.assert_close(values["label_likelihood"], expected)
-    torch.testing.assert_close(p.u, more["u"].double())
+    torch.testing.assert_close(p.u, batch.u.double())
 
 
 def test_an_image_may_have_some_of_its_labels(vectors):
@@ -271,7 +270,7 @@ def test_an_image_may_have_some_of_its_labels(vectors):
     method = uw.methods.create("ss_idvae", vectors, latent_size=D, labels=own, seed=1).double()
     u = torch.from_numpy(own[:N])
     images = to_tensor(vectors.images(np.arange(N))).double()
-    p = method.begin(images, 0, torch.Generator().manual_seed(0), u=u)
+    p = method.begin(LabelledBatch(images, u=u), 0, torch.Generator().manual_seed(0))
     torch.testing.assert_close(p.u[~u.isnan()], u[~u.isnan()])
     assert not p.u.isnan().any()
     q = method.predictor.predict(images)
@@ -366,7 +365,7 @@ def test_the_label_encoder_runs_once_where_labels_are_given(vectors, name, passe
         u[::2] = NAN
     calls = []
     method.prior.encoder.register_forward_hook(lambda *_: calls.append(1))
-    made = method.begin(to_tensor(vectors.images(np.arange(N))), 0, u=u)
+    made = method.begin(LabelledBatch(to_tensor(vectors.images(np.arange(N))), u=u), 0)
     method.loss(made).loss.backward()
     assert len(calls) == passes
     expected = method.prior.given(made.u)
@@ -396,7 +395,7 @@ def test_any_method_takes_a_prior_and_correlated_noise(vectors, name, prior):
         name, vectors, latent_size=D, prior=prior, labels=["a"], correlation=0.5, seed=0
     )
     u = torch.from_numpy(method.labels_for(vectors).of(np.arange(N)))
-    made = method.begin(to_tensor(vectors.images(np.arange(N))), 3, u=u)
+    made = method.begin(LabelledBatch(to_tensor(vectors.images(np.arange(N))), u=u), 3)
     terms = method.loss(made)
     assert torch.isfinite(terms.loss)
     mean, log_variance = label_network(method.prior.encoder, u)
@@ -411,9 +410,9 @@ def test_any_method_takes_a_prior_and_correlated_noise(vectors, name, prior):
 
 
 def test_a_capacity_holds_the_conditional_kl(made):
-    method, p, more = made("idvae", capacity={"c_max": 5, "gamma": 10, "steps": 1})
+    method, p, batch = made("idvae", capacity={"c_max": 5, "gamma": 10, "steps": 1})
     terms = method.loss(p)
-    expected = kl_to_prior(method, p.images, more["u"].double()).mean()
+    expected = kl_to_prior(method, p.images, batch.u.double()).mean()
     torch.testing.assert_close(terms.values["kl_capacity"], expected.abs())
     assert terms.weights["kl"] == 0
 
@@ -421,5 +420,5 @@ def test_a_capacity_holds_the_conditional_kl(made):
 def test_codes_can_be_matched_in_other_methods(vectors):
     method = uw.methods.create("beta_tcvae", vectors, extra_terms=[{"name": "label_match", "weight": 3}])
     assert method.spec.labels is not None
-    made = method.begin(vectors.batch(0, 4).images, 0, u=torch.rand(4, 2))
+    made = method.begin(LabelledBatch(vectors.batch(0, 4).images, u=torch.rand(4, 2)), 0)
     assert method.loss(made).weights["label_match"] == 3

@@ -8,7 +8,8 @@ import torch
 from torch.distributions import Independent, Normal, kl_divergence
 
 import unweave as uw
-from unweave.data.batches import to_tensor
+from unweave.data.batches import Batch, LabelledBatch, PairedBatch, to_tensor
+from unweave.methods import ConditionalPass, Posterior
 
 N, D = 16, 3
 
@@ -22,17 +23,21 @@ def made(vectors):
         with torch.no_grad():  # so that the codes are not near zero and their scales differ
             for parameter in method.encoder.parameters():
                 parameter.mul_(3)
-        images = to_tensor(vectors.images(np.arange(N))).double()
-        return method, method.begin(images, step, torch.Generator().manual_seed(5), **labels(method, vectors))
+        return method, method.begin(batch_for(method, vectors), step, torch.Generator().manual_seed(5))
 
     return make
 
 
-def labels(method, data):
-    found = method.labels_for(data)
-    if method.pairs_for(data) is not None:
-        return {"changed": torch.tensor([[True, False], [False, True]] * (N // 4))}
-    return {} if found is None else {"u": torch.from_numpy(found.of(np.arange(N)))}
+def batch_for(method, data):
+    """The first N images in float64, as a batch of the kind that the method learns from."""
+    images = to_tensor(data.images(np.arange(N))).double()
+    labels, kind = method.labels_for(data), type(method.batches(data).draw(0, 2, 0))
+    if kind is PairedBatch:
+        return PairedBatch(images, changed=torch.tensor([[True, False], [False, True]] * (N // 4)))
+    if kind is LabelledBatch:
+        return LabelledBatch(images, u=torch.from_numpy(labels.of(np.arange(N))))
+    assert kind is Batch
+    return Batch(images)
 
 
 def reconstruction(made_pass):
@@ -137,7 +142,7 @@ def test_the_kl_of_a_correlated_posterior_is_exact(made, name):
     noise = (1 - s) * torch.eye(D).double() + s * torch.ones(D, D).double()
     scale = torch.diag_embed((p.log_variance / 2).exp())
     posterior = torch.distributions.MultivariateNormal(p.mean, scale @ noise @ scale)
-    mean, log_variance = (torch.zeros(N, D).double(),) * 2 if p.prior is None else p.prior
+    mean, log_variance = p.prior if isinstance(p, ConditionalPass) else (torch.zeros(N, D).double(),) * 2
     prior = torch.distributions.MultivariateNormal(mean, torch.diag_embed(log_variance.exp()))
     torch.testing.assert_close(method.loss(p).values["kl"], kl_divergence(posterior, prior).mean())
 
@@ -145,7 +150,7 @@ def test_the_kl_of_a_correlated_posterior_is_exact(made, name):
 def test_correlated_noise_is_in_the_samples(vectors):
     method = uw.methods.create("vae", vectors, latent_size=D, correlation=0.8, seed=1)
     images = to_tensor(vectors.images(np.zeros(20_000, int)))
-    made_pass = method.begin(images, 0, torch.Generator().manual_seed(0))
+    made_pass = method.begin(Batch(images), 0, torch.Generator().manual_seed(0))
     noise = (made_pass.z - made_pass.mean) / (made_pass.log_variance / 2).exp()
     expected = 0.2 * np.eye(D) + 0.8
     np.testing.assert_allclose(np.cov(noise.detach().numpy(), rowvar=False), expected, atol=0.03)
@@ -154,13 +159,12 @@ def test_correlated_noise_is_in_the_samples(vectors):
 def test_gradients_agree_with_finite_differences(made, vectors):
     for name in uw.methods.names():
         method, p = made(name)
-        more = labels(method, vectors)
         weight = method.encoder.state_dict(keep_vars=True)
         key = next(k for k in reversed(weight) if k.endswith("weight"))
         parameter = weight[key]
 
-        def loss(method=method, images=p.images, more=more):
-            return method.loss(method.begin(images, 40, torch.Generator().manual_seed(5), **more)).loss
+        def loss(method=method, batch=p.batch):
+            return method.loss(method.begin(batch, 40, torch.Generator().manual_seed(5))).loss
 
         (gradient,) = torch.autograd.grad(loss(), parameter)
         direction = torch.randn_like(parameter)
@@ -203,7 +207,7 @@ def test_the_adversary_learns_to_tell_correlated_codes_from_permuted_ones(vector
         first = torch.randn(1024, generator=generator)
         second = correlation * first + math.sqrt(1 - correlation**2) * torch.randn(1024, generator=generator)
         z = torch.stack([first, second], 1)
-        p = uw.methods.Pass(z, 0, z, z, z, z, 0.0, None, generator)
+        p = uw.methods.Pass(Batch(z), 0, Posterior(z, z), z, z, generator=generator)
         optimiser.zero_grad()
         term.adversary().loss(p).loss.backward()
         optimiser.step()

@@ -23,7 +23,7 @@ def test_an_unpublished_composition(vectors):
         ],
     )
     batch = vectors.batch(0, 16)
-    made = method.begin(batch.images, 50)
+    made = method.begin(batch, 50)
     terms = method.loss(made)
     expected = {"reconstruction", "kl_capacity", "kl", "total_correlation", "dip_ii", "total_correlation_2"}
     assert set(terms.values) == expected
@@ -32,7 +32,7 @@ def test_an_unpublished_composition(vectors):
     assert [player.name for player in method.players()] == ["model", "discriminator"]
     again = uw.methods.build(uw.methods.MethodSpec.from_dict(method.spec.as_dict()))
     again.load_state_dict(method.state_dict())
-    assert set(again.loss(again.begin(batch.images, 50)).values) == expected
+    assert set(again.loss(again.begin(batch, 50)).values) == expected
 
 
 def test_an_own_term_is_ten_lines(vectors):
@@ -48,7 +48,7 @@ def test_an_own_term_is_ten_lines(vectors):
 
     for extra in (Sparsity(2.0), {"name": "sparsity", "weight": 2.0}):
         method = uw.methods.create("vae", vectors, extra_terms=[extra])
-        terms = method.loss(method.begin(vectors.batch(0, 8).images, 0))
+        terms = method.loss(method.begin(vectors.batch(0, 8), 0))
         assert terms.weights["sparsity"] == 2.0
         assert method.spec.extra_terms == [{"name": "sparsity", "weight": 2.0}]
 
@@ -83,7 +83,7 @@ def test_the_seed_decides_the_weights(vectors):
 @pytest.mark.parametrize("reconstruction", ["bernoulli", "gaussian", "gaussian_learned", "laplace", "mse"])
 def test_every_likelihood_trains(vectors, reconstruction):
     method = uw.methods.create("vae", vectors, reconstruction=reconstruction, seed=0)
-    made = method.begin(vectors.batch(0, 16).images, 0)
+    made = method.begin(vectors.batch(0, 16), 0)
     method.loss(made).loss.backward()
     assert all(p.grad is not None for p in method.parameters() if p.requires_grad)
     assert method.decode(made.z).shape == (16, 6)
@@ -100,7 +100,7 @@ def test_every_likelihood_trains(vectors, reconstruction):
 def test_every_image_size_trains(size, channels):
     data = uw.data.from_arrays(np.zeros((4, size, size, channels), np.uint8))
     method = uw.methods.create("beta_vae", data, latent_size=2)
-    made = method.begin(data.batch(0, 2).images, 0)
+    made = method.begin(data.batch(0, 2), 0)
     assert made.output.shape == (2, channels, size, size)
     method.loss(made).loss.backward()
 

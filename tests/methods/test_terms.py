@@ -3,7 +3,7 @@ import torch
 
 from unweave.errors import ArgumentError
 from unweave.methods import Terms, create_term
-from unweave.methods.terms import frozen
+from unweave.networks import frozen
 
 
 def test_the_loss_is_the_weighted_sum():
@@ -56,7 +56,7 @@ def test_unknown_terms_are_answered_with_the_nearest():
         ("total_correlation", {"estimator": "exact"}, "estimator"),
         ("dip_i", {"lambda_od": -1}, "lambda_od"),
         ("dip_ii", {"lambda_3": "many"}, "lambda_3"),
-        ("density_ratio", {"weight": -1}, "gamma"),
+        ("density_ratio", {"weight": -1}, "weight"),
     ],
 )
 def test_wrong_parameters_are_refused_by_name(name, parameters, named):

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def _small_networks(monkeypatch):
-    monkeypatch.setattr("unweave.methods.vae.priors.HIDDEN", (50, 50))
+    monkeypatch.setattr("unweave.methods.vae.conditional_prior.HIDDEN", (50, 50))
 
 
 class Encoder(torch.nn.Module):

@@ -70,8 +70,7 @@ def test_one_step_is_adam_on_the_loss_of_one_batch(make, squares):
     optimiser = torch.optim.Adam(method.parameters(), 1e-3, (0.9, 0.999), 1e-8)
     for step in range(3):
         generator = step_generator(torch.Generator(), 5, step)
-        images = squares.batch(step, 8, 5).images
-        loss = method.loss(method.begin(images, step, generator)).loss
+        loss = method.loss(method.begin(squares.batch(step, 8, 5), step, generator)).loss
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()

@@ -9,13 +9,13 @@ from unweave.cli.options import Imports, load_extensions
 def methods(imports: Imports = None) -> None:
     """List the methods and their hyperparameters, and the terms that --add takes."""
     load_extensions(imports)
-    from unweave.methods import METHODS, TERMS, hyperparameters
+    from unweave.methods import describe, names, term_summaries
 
     rows = [
-        (name, output.settings_text(hyperparameters(name)), _first_line(method))
-        for name, method in METHODS.items()
+        (info.name, output.settings_text(dict(info.hyperparameters)), info.summary)
+        for info in map(describe, names())
     ]
-    rows += [(f"--add {name}", "", _first_line(term)) for name, term in TERMS.items()]
+    rows += [(f"--add {name}", "", summary) for name, summary in term_summaries().items()]
     output.show_table(["METHOD", "HYPERPARAMETERS", "OBJECTIVE"], rows)
 
 
@@ -31,7 +31,3 @@ def metrics(imports: Imports = None) -> None:
     rows.append((SAMPLED, "VAE", "jitter=None"))
     rows.append((UNSUPERVISED, "VAE", "num_images=5000"))
     output.show_table(["METRIC", "WORKS ON", "PARAMETERS"], rows)
-
-
-def _first_line(documented: object) -> str:
-    return (documented.__doc__ or "").strip().splitlines()[0]

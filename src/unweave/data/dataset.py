@@ -135,10 +135,10 @@ class Dataset:
 
     def batch(self, step: int, batch_size: int = 64, seed: int = 0, shard: tuple[int, int] = (0, 1)) -> Batch:
         """The training batch number ``step``: a function of (seed, step) alone, so that a resumed
-        run sees the same images. See :func:`unweave.data.batches.draw_batch`."""
-        from unweave.data.batches import draw_batch
+        run sees the same images. See :class:`unweave.data.batches.ImageBatches`."""
+        from unweave.data.batches import ImageBatches
 
-        return draw_batch(self, step, batch_size, seed, shard)
+        return ImageBatches(self).draw(step, batch_size, seed, shard)
 
     def batches(
         self, batch_size: int = 64, seed: int = 0, start: int = 0, steps: int | None = None

@@ -16,7 +16,7 @@ from unweave.evaluation.evaluation import UNSUPERVISED as UNSUPERVISED
 from unweave.evaluation.evaluation import Evaluation
 from unweave.evaluation.table import Representation, RepresentationTable, method_of
 from unweave.evaluation.unsupervised import unsupervised
-from unweave.methods.vae.vae import LabelMode
+from unweave.methods import LabelMode
 from unweave.metrics import METRICS, Metric, Score
 from unweave.metrics.intervals import check_bootstrap
 from unweave.metrics.metric import PROTOCOLS

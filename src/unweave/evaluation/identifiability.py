@@ -15,8 +15,8 @@ from unweave.arrays import as_array
 from unweave.data import Dataset
 from unweave.errors import ArgumentError
 from unweave.evaluation.table import method_of
-from unweave.methods import VAE
-from unweave.methods.checks import check_count, check_positive
+from unweave.methods import VAE, ConditionalVAE
+from unweave.parameters import Count, Positive, check_value
 from unweave.training import Run
 
 Array = npt.NDArray[np.float64]
@@ -99,11 +99,11 @@ def conditional_prior_rank(
     trained = method_of(method)
     if trained is None:
         raise ArgumentError("method", method, "needs a method, or a run")
-    if trained.prior is None:
+    if not isinstance(trained, ConditionalVAE):
         told = "has no prior given labels: ivae, idvae and any method with prior=… do"
         raise ArgumentError("method", trained.spec.name, told)
-    check_count("num_labels", num_labels)
-    check_positive("tolerance", tolerance)
+    num_labels = check_value("num_labels", num_labels, Count)
+    tolerance = check_value("tolerance", tolerance, Positive)
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise ArgumentError("seed", seed, "needs a whole number >= 0")
     rng = np.random.default_rng(seed)
@@ -132,11 +132,10 @@ def natural_parameters(mean: Array, variance: Array) -> Array:
 
 
 def _labels(
-    method: VAE, given: Dataset | npt.ArrayLike, num_labels: int, rng: np.random.Generator
+    method: ConditionalVAE, given: Dataset | npt.ArrayLike, num_labels: int, rng: np.random.Generator
 ) -> npt.NDArray[Any]:
     if isinstance(given, Dataset):
         labels = method.labels_for(given)
-        assert labels is not None
         if not given.finite:
             return labels.sample(num_labels, rng)
         rows = np.arange(len(given)) if labels.subset is None else labels.subset.rows
@@ -144,7 +143,6 @@ def _labels(
             rows if len(rows) <= _MOST_ROWS else np.sort(rng.choice(rows, _MOST_ROWS, replace=False))
         )
     u = as_array(given, "labels")
-    assert method.layout is not None
     if u.ndim != 2 or u.dtype.kind not in "fiub" or u.shape[1] != method.layout.width:
         told = f"{u.dtype} array of shape {u.shape}"
         raise ArgumentError(
@@ -163,7 +161,7 @@ def _distinct(u: npt.NDArray[Any], num_labels: int, rng: np.random.Generator) ->
     return distinct[np.sort(rng.choice(len(distinct), num_labels, replace=False))]
 
 
-def _parameters_of(method: VAE, u: Array) -> Array:
+def _parameters_of(method: ConditionalVAE, u: Array) -> Array:
     """lambda(u) (M, 2n) of latents scaled to mean 0 and variance 1 over the labels, in double precision."""
     prior = copy.deepcopy(method.prior).double().cpu()
     with torch.no_grad():

@@ -21,8 +21,7 @@ from unweave.data.rows import Rows
 from unweave.data.storage.lazy import LazyArray
 from unweave.data.supervision.labels import Labels
 from unweave.errors import ArgumentError
-from unweave.methods import VAE
-from unweave.methods.vae.vae import LabelMode
+from unweave.methods import VAE, EncodesWithLabels, LabelMode
 from unweave.networks import accelerate
 from unweave.progress import progress
 from unweave.training import Run
@@ -64,8 +63,12 @@ class RepresentationTable:
         self.method = None if live is None else _frozen(live)
         self.labels = label_mode(self.method, labels)
         if self.method is not None:
-            self.method.check_images(data)
-        self._given = _given_labels(self.method, data) if self.method and self.labels == "given" else None
+            self.method.check_data(data)
+        self._given = (
+            _given_labels(self.method, data)
+            if isinstance(self.method, EncodesWithLabels) and self.labels == "given"
+            else None
+        )
         on_cpu = self.method is None or next(self.method.parameters()).device.type == "cpu"
         self.batch_size = CPU_BATCH if on_cpu else GPU_BATCH
         self._encode = (
@@ -154,7 +157,7 @@ def method_of(representation: Representation) -> VAE | None:
 
 def label_mode(method: VAE | None, asked: LabelMode | None) -> LabelMode | None:
     """How labels are come by: as asked, or without any that the encoder could not know itself."""
-    modes = method.label_modes if method is not None else ()
+    modes = method.label_modes if isinstance(method, EncodesWithLabels) else ()
     if asked is None:
         return None if not modes else "predicted" if "predicted" in modes else "unknown"
     if asked not in modes:
@@ -163,7 +166,7 @@ def label_mode(method: VAE | None, asked: LabelMode | None) -> LabelMode | None:
     return asked
 
 
-def _given_labels(method: VAE, data: Dataset) -> Labels | None:
+def _given_labels(method: EncodesWithLabels, data: Dataset) -> Labels:
     if method.lacks_labels:
         others = ", ".join(mode for mode in method.label_modes if mode != "given")
         told = "the run learned from your own array of labels, which its directory does not hold"
@@ -191,7 +194,9 @@ def _plain_encoder(method: VAE, mode: LabelMode | None) -> Callable[[npt.NDArray
             batch = to_tensor(images).to(device)
             given = None if u is None else torch.from_numpy(u).to(device)
             mean, log_variance = (
-                method.encoder(batch) if mode is None else method.posterior(batch, mode, given)
+                method.posterior(batch, mode, given)
+                if mode is not None and isinstance(method, EncodesWithLabels)
+                else method.encoder(batch)
             )
             return torch.stack([mean, log_variance], dim=1).float().cpu().numpy()
 
@@ -216,7 +221,7 @@ def _checked_encoder(function: Any) -> Callable[[npt.NDArray[Any], Codes | None]
 def _fingerprint(method: VAE) -> str:
     """A hash of the weights that make codes: a table of codes is of these only."""
     digest = hashlib.sha256()
-    weights = method if method.label_modes else method.encoder
+    weights = method if isinstance(method, EncodesWithLabels) else method.encoder
     for name, value in weights.state_dict().items():
         digest.update(name.encode())
         digest.update(value.detach().cpu().contiguous().numpy().tobytes())

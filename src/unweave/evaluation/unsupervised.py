@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from unweave.data import Dataset
 from unweave.data.batches import to_tensor
 from unweave.data.factors import Rng
-from unweave.methods import VAE
-from unweave.methods.vae.vae import LabelMode
+from unweave.methods import VAE, LabelMode
 from unweave.metrics import Score
-from unweave.objectives import (
-    correlation_constant,
-    kl_between,
-    kl_to_standard_normal,
-    reparameterise,
-    standard_noise,
-)
+from unweave.objectives import correlation_constant
 from unweave.parameters import Count
 
 _BATCH = 256
@@ -46,7 +38,6 @@ def unsupervised(
     given = method.labels_for(data) if labels == "given" else None
     device = next(method.parameters()).device
     generator = torch.Generator(device=device).manual_seed(seed)
-    correlation = method.spec.correlation
     sums = {"reconstruction": 0.0, "l1": 0.0, "l2": 0.0}
     kl = torch.zeros(method.spec.latent_size, device=device, dtype=torch.float64)
     with torch.inference_mode():
@@ -55,38 +46,18 @@ def unsupervised(
             which = data.sample_rows(n, rng) if data.finite else data.sample_factors(n, rng)
             images = to_tensor(data.images(which, rng)).to(device)
             u = None if given is None else torch.from_numpy(given.known(which)).to(device)
-            mean, log_variance = (
-                method.encode(images) if labels is None else method.posterior(images, labels, u)
-            )
-            z = reparameterise(mean, log_variance, standard_noise(mean, correlation, generator))
-            sums["reconstruction"] += n * method.likelihood(method.decoder(z), images).item()
-            difference = (method.decode(mean) - images).flatten(1)
+            bound = method.evidence_bound(images, generator, labels, u)
+            sums["reconstruction"] += n * bound.reconstruction.item()
+            difference = (method.decode(bound.posterior.mean) - images).flatten(1)
             sums["l1"] += difference.abs().sum().item()
             sums["l2"] += difference.square().sum().item()
-            kl += _kl(method, images, mean, log_variance, labels, u).sum(0)
+            kl += bound.kl.sum(0)
     details = {name: total / num_images for name, total in sums.items()}
     per_code = (kl / num_images).cpu().numpy()
-    total_kl = float(per_code.sum()) + correlation_constant(correlation, method.spec.latent_size)
+    total_kl = float(per_code.sum()) + correlation_constant(method.noise_correlation, method.spec.latent_size)
     elbo = np.nan if labels == "predicted" else -details["reconstruction"] - total_kl
     return Score(
         elbo,
         {**details, "kl": total_kl, "kl_per_code": np.asarray(per_code), "elbo": elbo},
         {"num_images": num_images},
     )
-
-
-def _kl(
-    method: VAE,
-    images: Tensor,
-    mean: Tensor,
-    log_variance: Tensor,
-    labels: LabelMode | None,
-    u: Tensor | None,
-) -> Tensor:
-    """KL of each posterior to its prior, per latent (n, D)."""
-    if labels is None:
-        return kl_to_standard_normal(mean, log_variance)
-    if labels == "unknown":
-        return torch.full_like(mean, torch.nan)
-    prior = method.prior.given(method.completed(images, u))
-    return kl_between(mean, log_variance, prior.mean, prior.log_variance)

@@ -17,8 +17,8 @@ from unweave.errors import ArgumentError
 from unweave.figures.sheet import Row, compose
 from unweave.figures.tiles import draw_tiles
 from unweave.files import replacing
-from unweave.methods import VAE
-from unweave.methods.vae.marginal import usage
+from unweave.methods import VAE, EncodesWithLabels
+from unweave.objectives import usage
 
 _KL_IMAGES = 256  # how many images tell which latents are in use
 _FRAME_MILLISECONDS = 80
@@ -68,7 +68,9 @@ def traversal_rows(
 
 def units(method: VAE) -> str:
     """What the values of a traversal are, where they are not the latent's own: to follow a title."""
-    return "" if method.prior is None else ", in deviations of its codes (labels not given)"
+    return (
+        "" if not isinstance(method, EncodesWithLabels) else ", in deviations of its codes (labels not given)"
+    )
 
 
 def save_traversal_animation(
@@ -135,7 +137,7 @@ def _traverse(
     steps = np.linspace(-span, span, columns) if values is None else values
     with torch.inference_mode():
         mean, log_variance = method.encode(batch)
-        used, centre, scale = usage(mean, log_variance, method.prior is not None)
+        used, centre, scale = usage(mean, log_variance, isinstance(method, EncodesWithLabels))
         kl = used.cpu().numpy()
         order = np.argsort(-kl, kind="stable").tolist()
         points = torch.as_tensor(steps, dtype=mean.dtype, device=mean.device)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from unweave import data, training
 from unweave.data import Dataset
+from unweave.errors import ArgumentError
 from unweave.methods import VAE
 from unweave.study.work import load_data
 
@@ -17,6 +18,8 @@ def load_model(folder: Path, name: str) -> tuple[VAE, Dataset]:
     A run that no study made has no job: its data set has to have a known name.
     """
     run = training.load(folder)
+    if not isinstance(run.method, VAE):
+        raise ArgumentError("method", run.spec.method.name, "needs a VAE")
     told = folder / "job.json"
     if not told.exists():
         return run.method, data.load(run.spec.data["name"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unweave.figures.latent import loss_curves, reconstructions, save_traversal_animation, traversals
 from unweave.figures.sheet import save_picture
+from unweave.methods import VAE
 from unweave.training import Callback, Run
 
 
@@ -26,8 +27,9 @@ class Pictures(Callback):
         """Draw what the run's directory and data allow."""
         if run.path is None or run.data is None:
             return
-        save_picture(reconstructions(run.method, run.data), run.path / "reconstructions.png")
-        save_picture(traversals(run.method, run.data), run.path / "traversals.png")
-        save_traversal_animation(run.method, run.data, run.path / "traversals.gif")
+        if isinstance(run.method, VAE):
+            save_picture(reconstructions(run.method, run.data), run.path / "reconstructions.png")
+            save_picture(traversals(run.method, run.data), run.path / "traversals.png")
+            save_traversal_animation(run.method, run.data, run.path / "traversals.gif")
         title = f"{run.spec.method.name} on {run.data.name}"
         save_picture(loss_curves(run.records, title), run.path / "loss_curves.png")

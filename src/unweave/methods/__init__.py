@@ -1,30 +1,12 @@
-"""Methods: networks + objective = something trainable. Composition lives here."""
+"""Methods: what can be trained. One contract, and one folder per family of methods.
 
-from unweave.methods.registry import METHODS, build, create, hyperparameters, names
-from unweave.methods.spec import MethodSpec
-from unweave.methods.terms import TERMS, Pass, Player, Posterior, Term, Terms, create_term, register_term
-from unweave.methods.vae.composition import Composition
-from unweave.methods.vae.label_distribution import LabelDistribution
-from unweave.methods.vae.priors import PRIORS
-from unweave.methods.vae.vae import VAE
+>>> uw.methods.names()[:3]
+['vae', 'beta_vae', 'factor_vae']
 
-__all__ = [
-    "METHODS",
-    "PRIORS",
-    "TERMS",
-    "VAE",
-    "Composition",
-    "LabelDistribution",
-    "MethodSpec",
-    "Pass",
-    "Player",
-    "Posterior",
-    "Term",
-    "Terms",
-    "build",
-    "create",
-    "create_term",
-    "hyperparameters",
-    "names",
-    "register_term",
-]
+A method is created for a data set by its name and hyperparameters, :func:`~unweave.methods.registry.create`; what
+anybody may ask of it is in :mod:`unweave.methods.method`.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,16 +1,19 @@
 """What anybody may ask of a method.
 
 A method is a contract, not a class of model. To be trained it names its ``players`` and makes one forward pass for all
-of them, ``begin``. Everything else is a capability that a method has or has not, each a protocol of its own:
+of them, ``begin``: these are methods of :class:`Method`. Everything else is a capability that a method has or has not,
+each a protocol of its own:
 
-==================  ==============================  =========================================================
-capability          what it gives                   who asks for it
-==================  ==============================  =========================================================
-:class:`Encodes`    q(z|x) of images, named parts   evaluation, traversals, the table of codes
-:class:`Decodes`    the expected images of codes    reconstructions, traversals
-:class:`Samples`    images from the model           figures, image quality
-:class:`HasDensity` log p(x) of images, in nats     density models
-==================  ==============================  =========================================================
+=========================  =================================  =====================================================
+capability                 what it gives                      who asks for it
+=========================  =================================  =====================================================
+:class:`Encodes`           q(z|x) of images, named parts      evaluation, traversals, the table of codes
+:class:`EncodesWithLabels` q(z|x,u) of images and labels      the same, for encoders that take labels
+:class:`Decodes`           the expected images of codes       reconstructions, traversals
+:class:`Samples`           images from the model              figures, image quality
+:class:`HasDensity`        log p(x) of images, in nats        density models
+:class:`HasEvidenceBound`  a bound on log p(x), and its parts evaluation without factors
+=========================  =================================  =====================================================
 
 ``isinstance(method, Encodes)`` tells whether a method has a capability. Training, evaluation, studies and figures know
 this file and no method by name.
@@ -20,73 +23,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
+from unweave.arrays import ArrayLike
+from unweave.data import Dataset
+from unweave.data.batches import Batch, Batches, ImageBatches
+from unweave.data.supervision.labels import Labels
+from unweave.errors import ArgumentError
+from unweave.methods.spec import MethodSpec
+from unweave.networks.weights import initialise
 
-class Posterior(NamedTuple):
-    """q(z|x) of n images: a Gaussian of mean and log-variance, (n, D) each.
+LabelMode = Literal["given", "predicted", "unknown"]
 
-    Codes without noise have the log-variance -inf.
-    """
-
-    mean: Tensor
-    log_variance: Tensor
-
-
-@runtime_checkable
-class Encodes(Protocol):
-    """A method that gives images codes.
-
-    ``parts`` are the named parts of a code: which columns each has. A VAE has one, {"z": slice(0, D)}; a multi-stage
-    model has "c" and "z". ``noise_correlation`` is s of the posterior's noise, with covariance (1-s) I + s 11^T.
-    """
-
-    @property
-    def parts(self) -> Mapping[str, slice]: ...
-
-    @property
-    def noise_correlation(self) -> float: ...
-
-    def encode(self, images: Tensor) -> Posterior:
-        """q(z|x) of images (n, C, H, W) in [0, 1]."""
-        ...
-
-
-@runtime_checkable
-class Decodes(Protocol):
-    """A method that turns codes into images."""
-
-    def decode(self, codes: Tensor) -> Tensor:
-        """The expected images (n, C, H, W) of codes (n, D)."""
-        ...
-
-
-@runtime_checkable
-class Samples(Protocol):
-    """A method that generates images."""
-
-    def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """``n`` images (n, C, H, W) from the model."""
-        ...
-
-
-@runtime_checkable
-class HasDensity(Protocol):
-    """A method that knows how probable an image is."""
-
-    def log_density(self, images: Tensor) -> Tensor:
-        """log p(x) in nats, (n,), of images (n, C, H, W)."""
-        ...
+# --- training --------------------------------------------------------------------------------------
 
 
 @dataclass
 class Terms:
     """An objective as named values and their weights; the loss is the weighted sum.
 
-    ``Terms.of(kl=(value, weight))``. A weight of 0 makes a value that is only logged.
+    A weight of 0 makes a value that is only logged.
+
+    Examples
+    --------
+    >>> import torch
+    >>> terms = Terms.of(reconstruction=(torch.tensor(10.0), 1.0), kl=(torch.tensor(2.0), 4.0))
+    >>> terms.loss
+    tensor(18.)
     """
 
     values: dict[str, Tensor] = field(default_factory=dict)
@@ -118,7 +84,13 @@ class Terms:
 
 @dataclass(frozen=True)
 class OptimiserSettings:
-    """Adam's settings for one player. ``learning_rate`` None: the one given to ``train``."""
+    """Adam's settings for one player. ``learning_rate`` None: the one given to ``train``.
+
+    Examples
+    --------
+    >>> OptimiserSettings(learning_rate=1e-4, betas=(0.5, 0.9)).epsilon
+    1e-08
+    """
 
     learning_rate: float | None = None
     betas: tuple[float, float] = (0.9, 0.999)
@@ -129,10 +101,270 @@ class OptimiserSettings:
 class Player:
     """One side of a training game: the parameters it moves, and the terms that it minimises.
 
-    ``loss`` gets what ``begin`` returned. A method that is not adversarial has one player, called "model".
+    Parameters
+    ----------
+    name
+        under which its loss is logged. A method that is not adversarial has one player, called "model".
+    parameters
+        that it moves; no two players share any.
+    loss
+        its terms, from what ``begin`` returned.
+    optimiser
+        Adam's settings.
+
+    Examples
+    --------
+    >>> import torch
+    >>> weight = torch.nn.Parameter(torch.ones(1))
+    >>> player = Player("model", [weight], lambda result: Terms.of(square=((weight**2).sum(), 1.0)))
+    >>> player.loss(None).loss.item()
+    1.0
     """
 
     name: str
     parameters: Sequence[nn.Parameter]
     loss: Callable[[Any], Terms]
     optimiser: OptimiserSettings = OptimiserSettings()
+
+
+class Method(nn.Module):
+    """Something that can be trained: the base class of every method.
+
+    A subclass gives :meth:`begin` and :meth:`players`, and as many of the capabilities of this module as it has. Its
+    constructor takes ``image_shape``, (H, W, C) as stored, and its hyperparameters by name;
+    ``@register_method("my_gan")`` makes it known to :func:`unweave.methods.create`, studies and the command line.
+
+    Attributes
+    ----------
+    spec
+        what the method is, as plain data; set by ``create``.
+    fresh
+        whether its weights have never been trained nor drawn from a seed: ``train`` then draws them from its own.
+
+    Examples
+    --------
+    A Gaussian with the mean of all images:
+
+    >>> import torch
+    >>> class Average(Method):
+    ...     def __init__(self, image_shape):
+    ...         super().__init__()
+    ...         self.mean = torch.nn.Parameter(torch.zeros(image_shape[2], *image_shape[:2]))
+    ...     def begin(self, batch, step, generator):
+    ...         return (batch.images - self.mean).square().flatten(1).sum(1).mean()
+    ...     def players(self):
+    ...         return [Player("model", list(self.parameters()), lambda error: Terms.of(error=(error, 1.0)))]
+    >>> data = uw.data.from_arrays(np.full((4, 8, 8, 1), 255, np.uint8))
+    >>> method = Average(data.image_shape)
+    >>> batch = method.batches(data).draw(step=0, batch_size=2, seed=0)
+    >>> method.players()[0].loss(method.begin(batch, 0, torch.Generator())).loss.item()
+    64.0
+    """
+
+    spec: MethodSpec
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fresh = True
+
+    def players(self) -> list[Player]:
+        """Who moves which parameters, in the order of their moves within a step."""
+        raise NotImplementedError
+
+    def begin(self, batch: Batch, step: int, generator: torch.Generator) -> Any:
+        """One forward pass, whose result all players of a training step use.
+
+        Parameters
+        ----------
+        batch
+            of the kind that :meth:`batches` draws, on the method's device.
+        step
+            the number of the step, from 0.
+        generator
+            the only source of random numbers, on the method's device.
+        """
+        raise NotImplementedError
+
+    def batches(self, data: Dataset) -> Batches:
+        """How training batches of ``data`` are drawn; by default, images alone."""
+        return ImageBatches(data)
+
+    def initialise(self, seed: int) -> None:
+        """Draw all weights anew: Glorot uniform, zero bias."""
+        initialise(self, torch.Generator().manual_seed(seed))
+
+    def check_data(self, data: Dataset) -> None:
+        """Refuse data whose images have another shape than the method is for."""
+        if list(data.image_shape) != list(self.spec.image_shape):
+            message = (
+                f"has images {tuple(data.image_shape)}, the method is for {tuple(self.spec.image_shape)}"
+            )
+            raise ArgumentError("data", data.name, message)
+
+
+# --- capabilities ----------------------------------------------------------------------------------
+
+
+class Posterior(NamedTuple):
+    """q(z|x) of n images: a Gaussian of mean and log-variance, (n, D) each.
+
+    Codes without noise have the log-variance -inf.
+
+    Examples
+    --------
+    >>> import torch
+    >>> Posterior(torch.zeros(2, 3), torch.zeros(2, 3)).mean.shape
+    torch.Size([2, 3])
+    """
+
+    mean: Tensor
+    log_variance: Tensor
+
+
+@runtime_checkable
+class Encodes(Protocol):
+    """A method that gives images codes.
+
+    ``parts`` are the named parts of a code: which columns each has. A VAE has one, {"z": slice(0, D)}; a multi-stage
+    model has "c" and "z". ``noise_correlation`` is s of the posterior's noise, with covariance (1-s) I + s 11^T.
+    """
+
+    @property
+    def parts(self) -> Mapping[str, slice]: ...
+
+    @property
+    def noise_correlation(self) -> float: ...
+
+    def encode(self, images: Tensor) -> Posterior:
+        """q(z|x) of images (n, C, H, W) in [0, 1]."""
+        ...
+
+
+@runtime_checkable
+class EncodesWithLabels(Encodes, Protocol):
+    """A method whose encoder takes labels u next to the images.
+
+    Its prior is p(z|u). ``encode(images)`` alone gives the codes of images whose labels are not given: those that the
+    method predicts, where it can, and else as "unknown".
+    """
+
+    @property
+    def label_modes(self) -> tuple[LabelMode, ...]:
+        """The ways in which :meth:`posterior` can get labels."""
+        ...
+
+    def posterior(self, images: Tensor, labels: LabelMode, u: Tensor | ArrayLike | None = None) -> Posterior:
+        """q(z|x,u) of images, with labels from one of three sources.
+
+        "given"
+            ``u`` (n, d), NaN where a label is missing.
+        "predicted"
+            the most probable u under q(u|x).
+        "unknown"
+            none: mean and variance of q(z|x) = E_p(u)[q(z|x,u)], over how labels are distributed in the data.
+        """
+        ...
+
+    def prior_given(self, u: Tensor) -> Posterior:
+        """p(z|u) of labels (n, d)."""
+        ...
+
+    def labels_for(self, data: Dataset) -> Labels:
+        """The labels of ``data`` that the method learns from."""
+        ...
+
+    @property
+    def lacks_labels(self) -> bool:
+        """Whether it learned from an array of labels that it has to be given again: :meth:`remember_labels`."""
+        ...
+
+    def remember_labels(self, array: ArrayLike) -> None:
+        """Take again the array of labels that a loaded method was created with."""
+        ...
+
+
+@runtime_checkable
+class Decodes(Protocol):
+    """A method that turns codes into images."""
+
+    def decode(self, codes: Tensor) -> Tensor:
+        """The expected images (n, C, H, W) of codes (n, D)."""
+        ...
+
+
+@runtime_checkable
+class Samples(Protocol):
+    """A method that generates images."""
+
+    def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
+        """``n`` images (n, C, H, W) from the model."""
+        ...
+
+
+@runtime_checkable
+class HasDensity(Protocol):
+    """A method that knows how probable an image is."""
+
+    def log_density(self, images: Tensor) -> Tensor:
+        """log p(x) in nats, (n,), of images (n, C, H, W)."""
+        ...
+
+
+class EvidenceBound(NamedTuple):
+    """-log p(x) <= reconstruction + KL(q(z|x) || p(z)) of n images, by one draw of z each.
+
+    posterior
+        q(z|x).
+    reconstruction
+        a scalar: the mean over the images of -log p(x|z), in nats.
+    kl
+        (n, D): KL of each image and latent as if the posterior's noise were independent. Correlated noise adds
+        :func:`~unweave.objectives.correlation_constant` to the sum. NaN where there is no closed form.
+    """
+
+    posterior: Posterior
+    reconstruction: Tensor
+    kl: Tensor
+
+
+@runtime_checkable
+class HasEvidenceBound(Protocol):
+    """A method that knows a lower bound on log p(x), made of a reconstruction and a KL."""
+
+    def evidence_bound(
+        self,
+        images: Tensor,
+        generator: torch.Generator | None = None,
+        labels: LabelMode | None = None,
+        u: Tensor | None = None,
+    ) -> EvidenceBound:
+        """The parts of the bound for images (n, C, H, W).
+
+        ``labels`` and ``u`` are those of :meth:`EncodesWithLabels.posterior`, for an encoder that takes labels.
+        """
+        ...
+
+
+@runtime_checkable
+class LearnsFromLabels(Protocol):
+    """A method whose training batches may have labels, whether or not its encoder takes them."""
+
+    def labels_for(self, data: Dataset) -> Labels | None:
+        """The labels of ``data`` that the method learns from; None if it learns from images alone."""
+        ...
+
+    def remember_labels(self, array: ArrayLike) -> None:
+        """Take again the array of labels that a loaded method was created with."""
+        ...
+
+
+def code_size(method: Encodes) -> int:
+    """D, the number of columns of a method's codes.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 6), np.float32))
+    >>> code_size(uw.methods.create("vae", data, latent_size=3))
+    3
+    """
+    return max(int(part.stop) for part in method.parts.values())

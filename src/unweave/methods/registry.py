@@ -1,156 +1,271 @@
-"""All methods by name, and putting one together for a data set."""
+"""All methods and terms by name: built in, registered by a user's code, or offered by installed packages.
+
+A user's code adds a method in one of two forms. A function of hyperparameters that returns terms is a VAE with this
+objective:
+
+>>> from unweave.methods import KL, register_method
+>>> @register_method("half_vae", label="½-VAE", strength="beta")
+... def half_vae(beta: float = 0.5):
+...     '''reconstruction + beta * KL.'''
+...     return [KL(beta)]
+>>> data = uw.data.from_arrays(np.zeros((4, 6), np.float32))
+>>> create("half_vae", data, beta=0.25, latent_size=2).spec.hyperparameters
+{'beta': 0.25}
+
+and a subclass of :class:`~unweave.methods.method.Method` is any method at all. Both get a label and a colour in
+figures without being asked.
+
+>>> describe("half_vae").label
+'½-VAE'
+>>> METHODS.unregister("half_vae")
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, is_dataclass, replace
-from typing import Any
-
-from torch import nn
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from unweave.arrays import to_python
-from unweave.data import Dataset
-from unweave.errors import ArgumentError, unknown_name
-from unweave.methods.checks import check_correlation, check_count
-from unweave.methods.spec import MethodSpec
-from unweave.methods.terms import TERMS, Term, create_term
-from unweave.methods.vae.ada_gvae import ada_gvae, ada_ml_vae
-from unweave.methods.vae.annealed_vae import annealed_vae
-from unweave.methods.vae.beta_tcvae import beta_tcvae
-from unweave.methods.vae.beta_vae import beta_vae
-from unweave.methods.vae.composition import Composition, LabelNeed
-from unweave.methods.vae.dip_vae import dip_vae_i, dip_vae_ii
-from unweave.methods.vae.factor_vae import factor_vae
-from unweave.methods.vae.full_vae import full_vae
-from unweave.methods.vae.gvae import gvae
-from unweave.methods.vae.idvae import idvae, ss_idvae
-from unweave.methods.vae.ivae import ivae, ss_ivae
-from unweave.methods.vae.kl import KL
-from unweave.methods.vae.label_choice import LabelChoice, choose_labels, refuse_labels
-from unweave.methods.vae.likelihoods import create_likelihood
-from unweave.methods.vae.ml_vae import ml_vae
-from unweave.methods.vae.priors import PRIORS, create_prior, layout_of
-from unweave.methods.vae.vae import VAE, vae
-from unweave.networks import create_networks
+from unweave.errors import ArgumentError
+from unweave.methods.catalogue import (
+    LabelNeed,
+    MethodInfo,
+    builtin_methods,
+    builtin_terms,
+    first_line,
+    method_info,
+    spare_look,
+)
+from unweave.methods.spec import MethodSpec, VAESpec
+from unweave.parameters import check_arguments
+from unweave.registry import Registry
 
-METHODS: dict[str, Callable[..., list[Term] | Composition]] = {
-    "vae": vae,
-    "beta_vae": beta_vae,
-    "annealed_vae": annealed_vae,
-    "factor_vae": factor_vae,
-    "beta_tcvae": beta_tcvae,
-    "dip_vae_i": dip_vae_i,
-    "dip_vae_ii": dip_vae_ii,
-    "full_vae": full_vae,
-    "ivae": ivae,
-    "idvae": idvae,
-    "ss_ivae": ss_ivae,
-    "ss_idvae": ss_idvae,
-    "gvae": gvae,
-    "ml_vae": ml_vae,
-    "ada_gvae": ada_gvae,
-    "ada_ml_vae": ada_ml_vae,
-}
+if TYPE_CHECKING:
+    from torch import nn
+
+    from unweave.data import Dataset
+    from unweave.methods.method import Method
+    from unweave.methods.vae.terms import Term
+
+Factory = TypeVar("Factory", bound=Callable[..., Any])
+
+METHODS: Registry[MethodInfo] = Registry("method", "unweave.methods", builtin_methods)
+TERMS: Registry[Callable[..., Any]] = Registry(
+    "term", "unweave.terms", lambda: {name: term.path for name, term in builtin_terms().items()}
+)
 
 
 def names() -> list[str]:
-    """The names of all methods, as ``create`` takes them."""
+    """The names of all methods, as :func:`create` takes them.
+
+    Examples
+    --------
+    >>> names()[:3]
+    ['vae', 'beta_vae', 'factor_vae']
+    """
     return list(METHODS)
 
 
+def describe(name: str) -> MethodInfo:
+    """What is known of a method: its label for people, hyperparameters, paper, strength and colour.
+
+    Examples
+    --------
+    >>> describe("beta_tcvae").label, describe("beta_tcvae").strength
+    ('β-TCVAE', 'beta')
+    """
+    info = METHODS[name]
+    if not isinstance(info, MethodInfo):
+        message = "its entry point gives something that @register_method did not decorate"
+        raise ArgumentError("method", name, message)
+    return info
+
+
 def hyperparameters(name: str) -> dict[str, Any]:
-    """A method's hyperparameters and their defaults."""
-    parameters = inspect.signature(_find(name)).parameters.values()
-    return {parameter.name: parameter.default for parameter in parameters}
+    """A method's hyperparameters and their defaults.
+
+    Examples
+    --------
+    >>> hyperparameters("annealed_vae")
+    {'c_max': 25.0, 'gamma': 1000.0, 'steps': 100000}
+    """
+    return dict(describe(name).hyperparameters)
 
 
-def label_need(
+def look(name: str) -> tuple[str, str]:
+    """The colour and marker of a method in figures; of an unknown one, those that its name decides.
+
+    Examples
+    --------
+    >>> look("beta_vae")
+    ('#0072B2', 'o')
+    """
+    if name not in METHODS:
+        return spare_look(name)
+    info = describe(name)
+    return info.color, info.marker
+
+
+def register_method(
     name: str,
-    prior: str | Mapping[str, Any] | None = None,
-    extra_terms: Sequence[Term | Mapping[str, Any]] = (),
-    **hyperparameters: Any,
-) -> LabelNeed:
-    """Whether a method learns from labels ("none": it does not), and if so, whether it needs those of every row."""
-    further = [
-        create_term(**_describe_term(term)) if isinstance(term, Mapping) else term for term in extra_terms
-    ]
-    return _compose(name, hyperparameters, _named(prior)).extended(further).label_need
-
-
-def create(
-    name: str,
-    data: Dataset,
     *,
-    latent_size: int = 10,
-    architecture: str = "auto",
-    reconstruction: str = "bernoulli",
-    correlation: float = 0.0,
-    capacity: Mapping[str, float] | None = None,
-    extra_terms: Sequence[Term | Mapping[str, Any]] = (),
-    prior: str | Mapping[str, Any] | None = None,
-    labels: LabelChoice | None = None,
-    encoder: nn.Module | None = None,
-    decoder: nn.Module | None = None,
-    seed: int | None = None,
-    **hyperparameters: Any,
-) -> VAE:
-    """A method, ready to train on ``data``.
+    label: str | None = None,
+    paper: str = "",
+    strength: str | None = None,
+    strength_label: str | None = None,
+    color: str | None = None,
+    marker: str | None = None,
+    order: int = 1_000,
+    labels: LabelNeed | None = None,
+) -> Callable[[Factory], Factory]:
+    """Make a method known by name: to ``create``, studies, figures and the command line.
 
-    >>> method = create("beta_tcvae", data, beta=6)                    # doctest: +SKIP
+    It decorates a function of hyperparameters that returns terms or a
+    :class:`~unweave.methods.vae.composition.Composition`, which is then a VAE; or a subclass of
+    :class:`~unweave.methods.method.Method` whose constructor takes ``image_shape`` and hyperparameters by name. Each
+    hyperparameter has a default, and an annotation of :mod:`unweave.parameters` says what it may be.
 
     Parameters
     ----------
-    latent_size
-        D, the number of code dimensions.
-    architecture
-        "conv" (the papers' network), "conv_dlib" (disentanglement_lib's), "mlp"; "auto": conv for images.
-    reconstruction
-        "bernoulli", "gaussian", "gaussian_learned", "laplace", "mse".
-    correlation
-        s of the correlated posterior of Yang et al.: noise covariance (1-s) I + s 11^T.
-    capacity
-        replaces the method's KL term by a capacity schedule: {"c_max": 25, "gamma": 1000, "steps": 100000}.
-    extra_terms
-        further terms: objects, or mappings {"name": "dip_ii", "lambda_od": 5, …} of registered ones.
-    prior
-        p(z|u) in place of N(0, I): "conditional" (iVAE's) or "label_vae" (IDVAE's), or a mapping with its
-        parameters, {"name": "label_vae", "label_variance": 0.01}. The encoder then takes labels as well.
+    name
+        letters, digits and _.
+    label
+        the name in figures and reports; by default ``name`` with spaces.
+    paper
+        where the method is from.
+    strength
+        the hyperparameter by which the method is varied; by default the first one.
+    strength_label
+        the strength in figures; by default its name.
+    color, marker
+        in figures, as matplotlib takes them; by default a pair that the name decides.
+    order
+        the position in lists and legends.
     labels
-        what a method that learns from labels gets: names of factors; or the user's own array by row, NaN where
-        unknown; or a mapping of the arguments of :func:`unweave.data.supervision.labels_of`, {"names": ["shape"],
-        "encoding": "one_hot", "labelled": 0.1}. None: all factors, scaled to [0, 1].
-    encoder, decoder
-        the user's own modules: images -> (mean, log_variance), and z -> output shaped as the images. With a prior
-        given labels, the encoder is called as encoder(images, u).
+        whether a VAE learns from labels ("none", "some", "all"); by default its parts say so.
+
+    Examples
+    --------
+    >>> from unweave.methods import KL
+    >>> @register_method("weak_vae", label="Weak-VAE")
+    ... def weak_vae(beta: float = 0.1):
+    ...     '''reconstruction + beta * KL.'''
+    ...     return [KL(beta)]
+    >>> describe("weak_vae").summary
+    'reconstruction + beta * KL.'
+    >>> METHODS.unregister("weak_vae")
+    """
+
+    def register(factory: Factory) -> Factory:
+        info = method_info(
+            name,
+            factory,
+            is_vae=not _is_method_class(name, factory),
+            label=label,
+            paper=paper,
+            strength=strength,
+            strength_label=strength_label,
+            color=color,
+            marker=marker,
+            order=order,
+            labels=labels,
+        )
+        ours = builtin_methods().get(name)
+        METHODS.register(name, info, builtin=ours is not None and ours.path == info.path)
+        return factory
+
+    return register
+
+
+def register_term(name: str) -> Callable[[Factory], Factory]:
+    """Make a term known by name, so that run specs, studies and the command line can use it.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from unweave.methods import Term, Terms
+    >>> @register_term("sparsity")
+    ... @dataclass(frozen=True)
+    ... class Sparsity(Term):
+    ...     '''weight * mean absolute code.'''
+    ...     weight: float = 1.0
+    ...     def __call__(self, forward_pass):
+    ...         return Terms.of(sparsity=(forward_pass.mean.abs().sum(1).mean(), self.weight))
+    >>> create_term("sparsity", weight=2.0)
+    Sparsity(weight=2.0)
+    >>> TERMS.unregister("sparsity")
+    """
+
+    def register(factory: Factory) -> Factory:
+        ours = builtin_terms().get(name)
+        path = f"{factory.__module__}:{factory.__qualname__}"
+        TERMS.register(name, factory, builtin=ours is not None and ours.path == path)
+        return factory
+
+    return register
+
+
+def create_term(name: str, **parameters: Any) -> Term[Any]:
+    """A registered term by name.
+
+    Examples
+    --------
+    >>> create_term("kl", weight=4.0)
+    KL(weight=4.0)
+    """
+    from unweave.methods.vae.terms import as_term
+
+    factory = TERMS[name]
+    check_arguments(factory, parameters, f"parameter of {name}")
+    return as_term(factory(**parameters))
+
+
+def term_summaries() -> dict[str, str]:
+    """The first line of the docstring of every term, by name; of built-in ones without importing them.
+
+    Examples
+    --------
+    >>> term_summaries()["kl"]
+    'weight * KL(q(z|x) || p(z)), batch mean, in nats.'
+    """
+    known = builtin_terms()
+    return {name: known[name].summary if name in known else first_line(TERMS[name].__doc__) for name in TERMS}
+
+
+def create(name: str, data: Dataset, *, seed: int | None = None, **settings: Any) -> Method:
+    """A method, ready to train on ``data``.
+
+    Parameters
+    ----------
+    name
+        one of :func:`names`.
+    data
+        decides the shape of images, and for some methods the labels.
     seed
         of the initial weights. None: ``train`` draws them from its own seed.
+    **settings
+        the method's hyperparameters; for a VAE also ``latent_size``, ``architecture``, ``reconstruction``,
+        ``correlation``, ``capacity``, ``extra_terms``, ``prior``, ``labels``, ``encoder`` and ``decoder``: see
+        :func:`unweave.methods.vae.create.create_vae`.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 64, 64, 1), np.uint8))
+    >>> method = uw.methods.create("beta_tcvae", data, beta=6, latent_size=5)
+    >>> method.spec.hyperparameters
+    {'beta': 6}
     """
-    hyperparameters, prior, capacity = to_python(hyperparameters), to_python(prior), to_python(capacity)
-    latent_size, correlation, seed = to_python((latent_size, correlation, seed))
-    need = label_need(name, prior, extra_terms, **hyperparameters)
-    if need == "none" and labels is not None:
-        raise refuse_labels(name, labels)
-    chosen = None if need == "none" else choose_labels(data, labels)
-    spec = MethodSpec(
-        name=name,
-        hyperparameters=dict(hyperparameters),
-        latent_size=latent_size,
-        architecture="custom" if encoder is not None or decoder is not None else architecture,
-        reconstruction=reconstruction,
-        correlation=correlation,
-        capacity=None if capacity is None else dict(capacity),
-        extra_terms=[_describe_term(term) for term in extra_terms],
-        image_shape=list(data.image_shape),
-        dataset_size=len(data) if data.finite else None,
-        prior=_named(prior),
-        labels=None if chosen is None else chosen.spec,
-    )
-    own_terms = [term for term in extra_terms if not isinstance(term, Mapping)]
-    method = build(spec, encoder=encoder, decoder=decoder, terms=own_terms)
-    method.pairs_for(data)
-    if chosen is not None:
-        method.take_labels(chosen)
+    info, seed = describe(name), to_python(seed)
+    if info.is_vae:
+        from unweave.methods.vae.create import create_vae
+
+        method: Method = create_vae(name, data, **settings)
+    else:
+        given = to_python(settings)
+        info.check(given)
+        size = len(data) if data.finite else None
+        method = build(MethodSpec(name, list(data.image_shape), size, given))
     if seed is not None:
         method.initialise(seed)
         method.fresh = False
@@ -162,82 +277,84 @@ def build(
     *,
     encoder: nn.Module | None = None,
     decoder: nn.Module | None = None,
-    terms: Sequence[Term] = (),
-) -> VAE:
-    """Put a method together from its spec; ``terms`` are ready-made objects for the spec's extra terms."""
-    check_count("latent_size", spec.latent_size)
-    check_correlation(spec.correlation)
-    ready = {_describe_term(term)["name"]: term for term in terms}
-    extra = [ready.get(entry["name"]) or create_term(**entry) for entry in spec.extra_terms]
-    parts = _compose(spec.name, spec.hyperparameters, spec.prior)
-    if spec.capacity is not None:
-        capacity = create_term("kl_capacity", **spec.capacity)
-        parts = replace(parts, terms=[capacity if isinstance(term, KL) else term for term in parts.terms])
-    parts = parts.extended(extra)
-    _check_labels(spec, parts)
-    likelihood = create_likelihood(spec.reconstruction)
-    shape = tuple(spec.image_shape)
-    conditioning = 0 if parts.prior is None else layout_of(spec).width
-    networks = create_networks(spec.architecture, shape, spec.latent_size, encoder, decoder, conditioning)
-    given = (encoder, decoder)
-    return VAE(
-        *networks,
-        likelihood,
-        parts,
-        spec=spec,
-        own_networks=[made for made, mine in zip(networks, given, strict=True) if mine is None],
-    )
+    terms: Sequence[Any] = (),
+) -> Method:
+    """Put a method together from its spec.
+
+    Parameters
+    ----------
+    spec
+        of a method that is known by name.
+    encoder, decoder
+        the user's own networks, for a spec that was made with them.
+    terms
+        ready objects for those of the spec's extra terms that are not registered.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 6), np.float32))
+    >>> method = create("beta_vae", data, latent_size=2)
+    >>> build(method.spec).load_state_dict(method.state_dict())
+    <All keys matched successfully>
+    """
+    info = describe(spec.name)
+    if info.is_vae:
+        from unweave.methods.vae.create import build_vae
+
+        if not isinstance(spec, VAESpec):
+            spec = VAESpec(**spec.as_dict())
+        return build_vae(spec, encoder=encoder, decoder=decoder, terms=terms)
+    for argument, given in (("encoder", encoder), ("decoder", decoder), ("terms", terms or None)):
+        if given is not None:
+            raise ArgumentError(argument, type(given).__name__, f"{spec.name} takes none: it is not a VAE")
+    if isinstance(spec, VAESpec):
+        raise ArgumentError("method spec", spec.name, "is the spec of a VAE, and the method is none")
+    method: Method = info.load()(image_shape=tuple(spec.image_shape), **info.check(spec.hyperparameters))
+    method.spec = spec
+    return method
 
 
-def _named(prior: str | Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if not isinstance(prior, str | Mapping | None):
-        raise ArgumentError("prior", prior, f"needs a name ({', '.join(PRIORS)}), or a mapping with one")
-    return {"name": prior} if isinstance(prior, str) else None if prior is None else dict(prior)
+def label_need(
+    name: str,
+    prior: str | Mapping[str, Any] | None = None,
+    extra_terms: Sequence[Any] = (),
+    **hyperparameters: Any,
+) -> LabelNeed:
+    """Whether a method learns from labels ("none": it does not), and if so, whether it needs those of every row.
+
+    Wrong hyperparameters are refused. Of built-in methods and terms this imports nothing.
+
+    Examples
+    --------
+    >>> label_need("beta_vae"), label_need("ss_ivae"), label_need("beta_vae", prior="conditional")
+    ('none', 'some', 'all')
+    """
+    info = describe(name)
+    info.check(to_python(hyperparameters))
+    known = builtin_terms()
+    declared = [
+        known[term["name"]] for term in extra_terms if isinstance(term, Mapping) and term.get("name") in known
+    ]
+    if not info.is_vae:
+        return "none"
+    if info.labels is None or prior is not None or len(declared) < len(extra_terms):
+        from unweave.methods.vae.create import compose
+
+        return compose(name, hyperparameters, prior, extra_terms).label_need
+    for term in declared:
+        TERMS.check(term.name)
+    needs = any(term.needs_labels for term in declared)
+    return "some" if info.labels == "none" and needs else info.labels
 
 
-def _find(name: str) -> Callable[..., list[Term] | Composition]:
-    if name not in METHODS:
-        raise unknown_name("method", name, METHODS)
-    return METHODS[name]
+def _is_method_class(name: str, factory: Callable[..., Any]) -> bool:
+    """Whether a factory is a class of methods; a class of anything else is refused."""
+    if not inspect.isclass(factory):
+        return False
+    from unweave.methods.method import Method
 
-
-def _compose(name: str, given: Mapping[str, Any], prior: Mapping[str, Any] | None) -> Composition:
-    """The method's own parts, with the prior that it was handed."""
-    method = _find(name)
-    known = hyperparameters(name)
-    for key in given:
-        if key not in known:
-            raise unknown_name(f"hyperparameter of {name}", key, known)
-    made = method(**given)
-    parts = made if isinstance(made, Composition) else Composition(made)
-    if prior is None:
-        return parts
-    if parts.prior is not None:
-        raise ArgumentError("prior", dict(prior), f"{name} has a prior of its own")
-    return replace(parts, prior=create_prior(prior))
-
-
-def _check_labels(spec: MethodSpec, parts: Composition) -> None:
-    """Refuse missing labels where the method cannot do without, and parts that do not go together."""
-    if parts.prior is not None and any(getattr(term, "needs_labels", False) for term in parts.terms):
-        raise ArgumentError(
-            "label_match", spec.name, "codes are matched to labels: the encoder must not see them"
-        )
-    if parts.label_need == "all" and (spec.labels or {}).get("partial"):
-        hint = f"; ss_{spec.name} learns from those of some" if f"ss_{spec.name}" in METHODS else ""
-        raise ArgumentError(
-            "labels", "some rows have none", f"{spec.name} needs the labels of every row{hint}"
-        )
-
-
-def _describe_term(term: Term | Mapping[str, Any]) -> dict[str, Any]:
-    """A term as a mapping: its registered name and parameters, or the class of one that is not registered."""
-    if isinstance(term, Mapping):
-        if "name" not in term:
-            raise ArgumentError("extra_terms", dict(term), f"needs a 'name', one of {sorted(TERMS)}")
-        return dict(to_python(term))
-    name = getattr(type(term), "term_name", f"{type(term).__module__}:{type(term).__qualname__}")
-    parameters = asdict(term) if is_dataclass(term) and not isinstance(term, type) else {}
-    if isinstance(term, nn.Module) and hasattr(term, "weight"):
-        parameters["weight"] = term.weight
-    return {"name": name, **to_python(parameters)}
+    if not issubclass(factory, Method):
+        raise ArgumentError("method", name, "needs a function that returns terms, or a subclass of Method")
+    if "image_shape" not in inspect.signature(factory).parameters:
+        raise ArgumentError("method", name, "its constructor needs the argument image_shape")
+    return True

@@ -8,20 +8,53 @@ from typing import Any
 
 from unweave.errors import ArgumentError
 
-_OPTIONAL = ("prior", "labels")  # without them a spec, and the identity of a run, is what it always was
-
 
 @dataclass(frozen=True)
 class MethodSpec:
-    """The arguments of ``unweave.methods.create``, and the shape and size of the data set it was made for.
+    """The name and hyperparameters of a method, and the shape and size of the data set that it was created for.
 
-    ``labels`` tells what u is (:class:`unweave.data.supervision.labels.Labels`), for methods that learn from labels.
+    Examples
+    --------
+    >>> spec = MethodSpec("my_gan", [64, 64, 1], hyperparameters={"gamma": 10})
+    >>> MethodSpec.from_dict(spec.as_dict()) == spec
+    True
     """
 
     name: str
     image_shape: list[int]
     dataset_size: int | None = None
     hyperparameters: dict[str, Any] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, as they are written to a run's spec.yaml."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> MethodSpec:
+        """The reverse of ``as_dict``: a :class:`VAESpec` if there is more than every method has."""
+        common = {each.name for each in fields(MethodSpec)}
+        if set(values) <= common:
+            return MethodSpec(**values)
+        known = {each.name for each in fields(VAESpec)}
+        unknown = set(values) - known
+        if unknown:
+            raise ArgumentError("method spec", sorted(unknown), f"unknown keys; known: {sorted(known)}")
+        return VAESpec(**values)
+
+
+@dataclass(frozen=True)
+class VAESpec(MethodSpec):
+    """What a VAE is besides: its networks, likelihood, noise, further terms, prior and labels.
+
+    The fields are arguments of :func:`unweave.methods.vae.create.create_vae`; ``labels`` is the ``spec`` of the
+    :class:`~unweave.data.supervision.labels.Labels` that it learns from.
+
+    Examples
+    --------
+    >>> VAESpec("beta_vae", [64, 64, 1], hyperparameters={"beta": 6}).latent_size
+    10
+    """
+
     latent_size: int = 10
     architecture: str = "auto"
     reconstruction: str = "bernoulli"
@@ -32,15 +65,10 @@ class MethodSpec:
     labels: dict[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, as they are written to a run's spec.yaml. What only some methods have is left out of others."""
-        values = asdict(self)
-        return {key: value for key, value in values.items() if key not in _OPTIONAL or value is not None}
+        """Plain values, as they are written to a run's spec.yaml.
 
-    @staticmethod
-    def from_dict(values: Mapping[str, Any]) -> MethodSpec:
-        """The reverse of ``as_dict``; unknown keys are refused."""
-        known = {f.name for f in fields(MethodSpec)}
-        unknown = set(values) - known
-        if unknown:
-            raise ArgumentError("method spec", sorted(unknown), f"unknown keys; known: {sorted(known)}")
-        return MethodSpec(**values)
+        Without ``prior`` and ``labels``, where there are none: the identity of a run depends on these values, and runs
+        are older than the two.
+        """
+        optional = ("prior", "labels")
+        return {key: value for key, value in asdict(self).items() if key not in optional or value is not None}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -40,3 +42,35 @@ def correlation_constant(correlation: float, latent_size: int) -> float:
     if latent_size < 1:
         raise ArgumentError("latent_size", latent_size, "needs at least 1")
     return -0.5 * log_determinant(correlation, latent_size)
+
+
+class Usage(NamedTuple):
+    """Per latent (D,): how much posteriors differ from the Gaussians of mean ``centre`` and deviation ``scale``."""
+
+    kl: Tensor
+    centre: Tensor
+    scale: Tensor
+
+
+def usage(mean: Tensor, log_variance: Tensor, conditional: bool = False) -> Usage:
+    """How much each latent is used: the mean KL of posteriors (n, D) to N(0, 1).
+
+    Parameters
+    ----------
+    mean, log_variance
+        (n, D): of the posteriors of n images.
+    conditional
+        whether the prior is p(z|u), so that N(0, 1) is no measure. The KL is then that to the Gaussian with the
+        moments of all posteriors together: m = E[mu], s^2 = E[sigma^2] + Var[mu].
+
+    Examples
+    --------
+    >>> import torch
+    >>> usage(torch.tensor([[0.0, 2.0], [0.0, -2.0]]), torch.zeros(2, 2)).kl
+    tensor([0., 2.])
+    """
+    centre, variance = torch.zeros_like(mean[0]), torch.ones_like(mean[0])
+    if conditional:
+        centre, variance = mean.mean(0), log_variance.exp().mean(0) + mean.var(0, correction=0)
+    kl = kl_between(mean, log_variance, centre, variance.log()).mean(0)
+    return Usage(kl, centre, variance.sqrt())

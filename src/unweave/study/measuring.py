@@ -15,8 +15,9 @@ from safetensors.numpy import load_file, save_file
 from unweave.data import Dataset
 from unweave.evaluation import RepresentationTable, evaluate
 from unweave.files import replacing, write_text
-from unweave.methods.vae.marginal import usage
+from unweave.methods import EncodesWithLabels
 from unweave.metrics import Score
+from unweave.objectives import usage
 from unweave.study.units import UDR, Unit, scalars
 from unweave.training import Run
 
@@ -98,7 +99,8 @@ def _keep_codes(path: Path, run: Run, data: Dataset, unit: Unit) -> None:
     which = data.sample_rows(n, rng) if data.finite else data.sample_factors(n, rng)
     table = RepresentationTable(run, data, unit.labels)
     mean, log_variance = (torch.from_numpy(part) for part in np.moveaxis(table.posterior(which, rng), 1, 0))
-    kl = usage(mean.double(), log_variance.double(), run.method.prior is not None).kl.numpy()
+    conditional = isinstance(run.method, EncodesWithLabels)
+    kl = usage(mean.double(), log_variance.double(), conditional).kl.numpy()
     with replacing(path) as temporary:
         save_file({"codes": np.ascontiguousarray(mean, np.float32), "kl": kl}, temporary)
 

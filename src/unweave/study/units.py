@@ -13,7 +13,7 @@ import numpy as np
 from unweave.data import Dataset
 from unweave.errors import ArgumentError, DataError
 from unweave.evaluation.evaluate import SAMPLED, UNSUPERVISED, applies, check_settings
-from unweave.methods.vae.vae import LabelMode
+from unweave.methods import LabelMode
 from unweave.metrics import METRICS, Score, score
 from unweave.study.faults import place_in_evaluation
 from unweave.study.source import Source

@@ -14,7 +14,7 @@ from filelock import Timeout
 
 from unweave.data import Dataset, load
 from unweave.files import remove_leftovers, write_text
-from unweave.methods import VAE, create
+from unweave.methods import EncodesWithLabels, Method, create
 from unweave.study.attempts import ATTEMPTS, begin
 from unweave.study.job import Job
 from unweave.study.measuring import SCORES, measure
@@ -64,7 +64,7 @@ def load_data(name: str, size: int | None) -> Dataset:
     return load(name, image_size=size)
 
 
-def put_together(job: Job) -> tuple[VAE, Dataset]:
+def put_together(job: Job) -> tuple[Method, Dataset]:
     """A run's method, as yet untrained, and its data."""
     data = load_data(job.data, job.training["image_size"])
     settings = {name: value for name, value in job.training.items() if name not in (*_OF_TRAIN, "image_size")}
@@ -92,13 +92,17 @@ def _finish(folder: StudyFolder, job: Job, device: str, tell: Tell) -> None:
     )
     seconds = time.monotonic() - start
     write_text(place / "job.json", json.dumps(job.as_dict(), indent=1))
-    modes = [mode for mode in method.label_modes if mode in folder.study.evaluation.labels]
+    modes = [mode for mode in _label_modes(method) if mode in folder.study.evaluation.labels]
     wanted = with_labels([unit for unit in folder.units if applicable(unit, data)], modes)
     measure(run, data, wanted, lambda unit, share: tell(job, unit, share))
     (place / STATE).unlink(missing_ok=True)  # the optimiser's: three quarters of a run's bytes
     if not folder.study.evaluation.keep_codes:
         shutil.rmtree(place / "codes", ignore_errors=True)
     _conclude(folder, job, wanted, seconds)
+
+
+def _label_modes(method: Method) -> Sequence[str]:
+    return method.label_modes if isinstance(method, EncodesWithLabels) else ()
 
 
 class _Told(Callback):

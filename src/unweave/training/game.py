@@ -5,33 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from unweave.methods.terms import Terms
+from unweave.data.batches import Batch
+from unweave.methods import Method, Player, Terms
 
 
 class Game(nn.Module):
     """A method behind one ``forward``, which is what strategies for several devices need.
 
-    ``forward(player, …)`` gives that player's terms. The first player makes the forward pass; the
-    others use what it made.
+    ``forward(player, …)`` gives that player's terms. For the first player the method makes its forward pass; the
+    others use the result.
     """
 
-    def __init__(self, method: nn.Module) -> None:
+    def __init__(self, method: Method) -> None:
         super().__init__()
         self.method = method
-        self.players = method.players()  # type: ignore[operator]
-        self._made: Any = None
+        self.players: list[Player] = method.players()
+        self._result: Any = None
 
-    def forward(
-        self, player: int, images: Tensor, step: int, generator: torch.Generator, **more: Tensor
-    ) -> Terms:
-        """The terms of player number ``player`` at ``step``; ``more`` is what the batch has next to its images."""
+    def forward(self, player: int, batch: Batch, step: int, generator: torch.Generator) -> Terms:
+        """The terms of player number ``player`` at ``step``."""
         if player == 0:
-            self._made = self.method.begin(images, step, generator, **more)  # type: ignore[operator]
-        terms: Terms = self.players[player].loss(self._made)
+            self._result = self.method.begin(batch, step, generator)
+        terms = self.players[player].loss(self._result)
         if player == len(self.players) - 1:
-            self._made = None  # frees the graph
+            self._result = None  # frees the graph
         return terms
 
 

@@ -15,7 +15,7 @@ from unweave.arrays import to_python
 from unweave.data import Dataset
 from unweave.errors import ArgumentError, UnweaveError
 from unweave.files import is_leftover
-from unweave.methods import VAE
+from unweave.methods import Method
 from unweave.networks import accelerate, keep_freed_memory
 from unweave.parameters import Count, Positive, check_arguments
 from unweave.training.callbacks import Callback, create_pictures
@@ -30,7 +30,7 @@ TrainingSeed = Annotated[int, Ge(0), Lt(2**63)]
 
 
 def train(
-    method: VAE,
+    method: Method,
     data: Dataset,
     steps: Count,
     batch_size: Count = 64,
@@ -129,7 +129,7 @@ def train(
 
 
 def plan(
-    method: VAE,
+    method: Method,
     data: Dataset,
     steps: Count,
     batch_size: Count = 64,
@@ -148,9 +148,8 @@ def plan(
     """
     given = {"steps": steps, "batch_size": batch_size, "learning_rate": learning_rate, "seed": seed}
     settings: dict[str, Any] = check_arguments(plan, given)
-    method.check_images(data)
-    method.labels_for(data)
-    method.pairs_for(data)
+    method.check_data(data)
+    method.batches(data)
     return RunSpec(
         method=method.spec,
         data=describe_data(data),
@@ -182,7 +181,7 @@ def _locked(folder: Path | None) -> Iterator[None]:
         lock.release()
 
 
-def _finished(folder: Path, spec: RunSpec, method: VAE, data: Dataset) -> Run | None:
+def _finished(folder: Path, spec: RunSpec, method: Method, data: Dataset) -> Run | None:
     """The run in ``folder`` if it is this one and has made all its steps; another one is refused."""
     if not (folder / SPEC).exists():
         return None

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 from torch import nn
 
 from unweave.data import Dataset
-from unweave.errors import DataError
-from unweave.methods import VAE, Term, build
+from unweave.errors import ArgumentError, DataError
+from unweave.methods import LearnsFromLabels, Method, Term, build
 from unweave.training.checkpoint import load_weights, read_metadata
 from unweave.training.history import Record, read_history
 from unweave.training.spec import RunSpec
@@ -50,7 +50,7 @@ class Run:
     """
 
     spec: RunSpec
-    method: VAE
+    method: Method
     path: Path | None = None
     step: int = 0
     records: list[Record] = field(default_factory=list)
@@ -74,7 +74,7 @@ def load(
     *,
     encoder: nn.Module | None = None,
     decoder: nn.Module | None = None,
-    terms: Sequence[Term] = (),
+    terms: Sequence[Term[Any]] = (),
     labels: npt.ArrayLike | None = None,
 ) -> Run:
     """A run from its directory, on the CPU, ready to encode.
@@ -109,6 +109,10 @@ def load(
     else:
         raise DataError(f"{folder}: the run has no weights yet")
     if labels is not None:
+        if not isinstance(method, LearnsFromLabels):
+            raise ArgumentError(
+                "labels", type(labels).__name__, f"{spec.method.name} does not learn from labels"
+            )
         method.remember_labels(labels)
     method.fresh = False
     method.eval()

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from unweave.data import Dataset
-from unweave.data.batches import Batch, draw_batch
+from unweave.data.batches import Batch
 from unweave.errors import UnweaveError
 from unweave.files import write_text
-from unweave.methods.checks import check_count, check_positive
-from unweave.methods.terms import Player, Terms
+from unweave.methods import Player, Terms
+from unweave.parameters import Count, Positive, check_fields
 from unweave.progress import Advance, progress
 from unweave.training.callbacks import Callback
 from unweave.training.checkpoint import load_state, save_state, save_weights
@@ -43,15 +43,12 @@ class TrainingError(UnweaveError):
 class Schedule:
     """When a run logs and writes checkpoints."""
 
-    log_every: int
-    checkpoint_every: int | None
-    checkpoint_seconds: float
+    log_every: Count
+    checkpoint_every: Count | None
+    checkpoint_seconds: Positive
 
     def __post_init__(self) -> None:
-        check_count("log_every", self.log_every)
-        check_positive("checkpoint_seconds", self.checkpoint_seconds)
-        if self.checkpoint_every is not None:
-            check_count("checkpoint_every", self.checkpoint_every)
+        check_fields(self)
 
     def logs(self, step: int, steps: int) -> bool:
         """Whether the state after ``step`` steps is logged."""
@@ -69,7 +66,7 @@ class Session:
     def __init__(
         self, run: Run, data: Dataset, fabric: Fabric, callbacks: Sequence[Callback], compile: bool
     ) -> None:
-        self.run, self.data, self.fabric = run, data, fabric
+        self.run, self.batches, self.fabric = run, run.method.batches(data), fabric
         self.is_main = fabric.global_rank == 0  # of several processes one writes and tells
         self.callbacks = callbacks if self.is_main else ()
         self.folder = run.path if self.is_main else None
@@ -81,8 +78,6 @@ class Session:
         compiled: Any = torch.compile(game) if compile else game
         self.game, *self.optimisers = fabric.setup(compiled, *optimisers)
         self.generator = torch.Generator(device=fabric.device)
-        self.labels = run.method.labels_for(data)
-        self.pairs = run.method.pairs_for(data)
 
     def resume(self) -> None:
         """Take up the run where its directory left it."""
@@ -127,13 +122,11 @@ class Session:
         """Each player moves once. Returns the values to log."""
         spec, fabric = self.run.spec, self.fabric
         shard = (fabric.global_rank, fabric.world_size)
-        batch = draw_batch(self.data, step, spec.batch_size, spec.seed, shard, self.labels, self.pairs)
-        images = fabric.to_device(batch.images)
-        more = {name: fabric.to_device(values) for name, values in batch.more.items()}
+        batch = self.batches.draw(step, spec.batch_size, spec.seed, shard).to(fabric.device)
         step_generator(self.generator, spec.seed, step, fabric.global_rank)
         values: dict[str, float] = {}
         for index, (player, optimiser) in enumerate(zip(self.players, self.optimisers, strict=True)):
-            terms: Terms = self.game(index, images, step, self.generator, **more)
+            terms: Terms = self.game(index, batch, step, self.generator)
             loss = terms.loss
             if not abs(loss.item()) < EXPLODED:  # true for NaN as well
                 raise _failure(self.folder, step, terms, batch)

@@ -2,11 +2,15 @@ import numpy as np
 import pytest
 
 import unweave as uw
-from unweave.data.batches import draw_batch
+from unweave.data.batches import ImageBatches, LabelledBatch, LabelledBatches
 from unweave.data.supervision.labels import labels_from_spec, labels_of
 from unweave.errors import ArgumentError
 
 NAN = float("nan")
+
+
+def draw(labels, *arguments):
+    return LabelledBatches(ImageBatches(labels.data), labels).draw(*arguments)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +50,7 @@ def test_continuous_factors_are_scaled_by_their_range():
     labels = labels_of(data)
     assert labels.of([[3.0], [6.0]]).tolist() == [[0.25], [1.0]]
     assert labels_of(data, bins=4).of([[3.0], [6.0]]).tolist() == [[0.25], [0.75]]
-    batch = draw_batch(data, 3, 5, 0, labels=labels)
+    batch = draw(labels, 3, 5, 0)
     np.testing.assert_allclose(batch.u.numpy(), (batch.factors - 2) / 4, rtol=1e-6)
     assert batch.labelled is None
 
@@ -203,7 +207,7 @@ def test_a_spec_of_an_array_needs_the_same_array(data):
 def test_labels_do_not_change_the_images_of_a_batch(many):
     plain = many.batch(7, 16, 5)
     for labels in (labels_of(many), labels_of(many, labelled=9)):
-        batch = draw_batch(many, 7, 16, 5, labels=labels)
+        batch = draw(labels, 7, 16, 5)
         assert (batch.images == plain.images).all()
         np.testing.assert_array_equal(batch.rows, plain.rows)
         np.testing.assert_array_equal(batch.u.numpy(), labels.of(plain.rows))
@@ -211,17 +215,19 @@ def test_labels_do_not_change_the_images_of_a_batch(many):
 
 def test_the_labelled_part_of_a_batch(many):
     labels = labels_of(many, labelled=9)
-    batch = draw_batch(many, 7, 64, 5, labels=labels)
-    again = draw_batch(many, 7, 64, 5, labels=labels)
+    batch = draw(labels, 7, 64, 5)
+    again = draw(labels, 7, 64, 5)
     assert set(batch.labelled.rows) <= set(labels.subset.rows)
     assert len(batch.labelled) == 64
     assert not batch.labelled.u.isnan().any()
     np.testing.assert_array_equal(batch.labelled.rows, again.labelled.rows)
-    assert not np.array_equal(batch.labelled.rows, draw_batch(many, 8, 64, 5, labels=labels).labelled.rows)
-    parts = [draw_batch(many, 7, 64, 5, (i, 2), labels) for i in range(2)]
+    assert not np.array_equal(batch.labelled.rows, draw(labels, 8, 64, 5).labelled.rows)
+    parts = [draw(labels, 7, 64, 5, (i, 2)) for i in range(2)]
     joined = np.stack([part.labelled.rows for part in parts], 1).ravel()
     np.testing.assert_array_equal(joined, batch.labelled.rows)
-    assert set(batch.more) == {"u", "labelled_images", "labelled_u"}
+    assert isinstance(batch, LabelledBatch)
+    assert isinstance(batch.labelled, LabelledBatch)
+    assert batch.labelled.labelled is None
     assert many.batch(7, 64, 5).more == {}
 
 
@@ -296,9 +302,9 @@ def test_a_labelled_part_needs_uniform_sampling(many):
 
 
 def test_one_hot_labels_have_a_limit(many, monkeypatch):
-    monkeypatch.setattr("unweave.data.supervision.label_checks.MOST_ENTRIES", 150)
+    monkeypatch.setattr("unweave.data.supervision.labels.MOST_ENTRIES", 150)
     assert labels_of(many, encoding="one_hot").of([0]).shape == (1, 150)
-    monkeypatch.setattr("unweave.data.supervision.label_checks.MOST_ENTRIES", 149)
+    monkeypatch.setattr("unweave.data.supervision.labels.MOST_ENTRIES", 149)
     with pytest.raises(ArgumentError, match=r"encoding = 'one_hot': 'b' has 100 values, .* may have 149"):
         labels_of(many, encoding="one_hot")
     assert labels_of(many, encoding="one_hot", bins=50).of([0]).shape == (1, 100)

@@ -6,7 +6,7 @@ import torch
 from scipy.stats import chisquare
 
 from unweave.data import correlate, from_arrays, from_function
-from unweave.data.batches import draw_batch
+from unweave.data.batches import ImageBatches, LabelledBatches, LabelledPairedBatch, PairedBatches
 from unweave.data.supervision.labels import labels_of
 from unweave.data.supervision.pairs import Pairs, sample_pairs
 from unweave.errors import ArgumentError
@@ -61,12 +61,12 @@ def test_given_the_first_image_the_partner_is_uniform():
 def test_a_batch_of_pairs_is_a_function_of_seed_and_step(make):
     data = make()
     pairs = Pairs(data, "random")
-    batch = draw_batch(data, 7, 16, 3, pairs=pairs)
-    again = draw_batch(data, 7, 16, 3, pairs=Pairs(make(), "random"))
+    batch = PairedBatches(pairs).draw(7, 16, 3)
+    again = PairedBatches(Pairs(make(), "random")).draw(7, 16, 3)
     np.testing.assert_array_equal(batch.rows, again.rows)
     assert torch.equal(batch.images, again.images)
     assert torch.equal(batch.more["changed"], again.changed)
-    other = draw_batch(data, 8, 16, 3, pairs=pairs)
+    other = PairedBatches(pairs).draw(8, 16, 3)
     assert not np.array_equal(batch.rows[16:], other.rows[16:])
 
     first, second = batch.factors[:16], batch.factors[16:]
@@ -76,16 +76,16 @@ def test_a_batch_of_pairs_is_a_function_of_seed_and_step(make):
 
 
 def test_the_first_images_are_those_that_any_method_sees():
-    alone, paired = draw_batch(grid(), 5, 8, 1), draw_batch(grid(), 5, 8, 1, pairs=Pairs(grid(), 1))
+    alone, paired = ImageBatches(grid()).draw(5, 8, 1), PairedBatches(Pairs(grid(), 1)).draw(5, 8, 1)
     assert len(paired) == 16
     np.testing.assert_array_equal(alone.rows, paired.rows[:8])
     assert "changed" not in alone.more
 
 
 def test_devices_share_a_batch_by_pairs():
-    whole = draw_batch(grid(), 5, 8, 1, pairs=Pairs(grid(), 1))
+    whole = PairedBatches(Pairs(grid(), 1)).draw(5, 8, 1)
     for device in (0, 1):
-        part = draw_batch(grid(), 5, 8, 1, (device, 2), pairs=Pairs(grid(), 1))
+        part = PairedBatches(Pairs(grid(), 1)).draw(5, 8, 1, (device, 2))
         np.testing.assert_array_equal(part.rows[:4], whole.rows[:8][device::2])
         np.testing.assert_array_equal(part.rows[4:], whole.rows[8:][device::2])
         assert torch.equal(part.changed, whole.changed[device::2])
@@ -93,7 +93,8 @@ def test_devices_share_a_batch_by_pairs():
 
 def test_partners_have_labels_too():
     data = grid()
-    batch = draw_batch(data, 0, 8, 0, labels=labels_of(data, "x"), pairs=Pairs(data, 1))
+    batch = LabelledBatches(PairedBatches(Pairs(data, 1)), labels_of(data, "x")).draw(0, 8, 0)
+    assert isinstance(batch, LabelledPairedBatch)
     np.testing.assert_allclose(batch.u[:, 0], batch.factors[:, 1] / 4)
 
 

@@ -9,7 +9,7 @@ from torch.distributions import Normal, kl_divergence
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 import unweave as uw
-from unweave.data.batches import to_tensor
+from unweave.data.batches import LabelledPairedBatch, PairedBatch, PairedBatches, to_tensor
 from unweave.errors import ArgumentError
 from unweave.methods import Posterior
 from unweave.methods.vae.ada_gvae import close_latents
@@ -99,7 +99,7 @@ def made(vectors):
                 parameter.mul_(3)
         images = to_tensor(vectors.images(np.arange(2 * N))).double()
         generator = torch.Generator().manual_seed(5)
-        return method, images, method.begin(images, 0, generator, changed=CHANGED)
+        return method, images, method.begin(PairedBatch(images, changed=CHANGED), 0, generator)
 
     return make
 
@@ -145,7 +145,7 @@ def test_the_loss_is_the_mean_of_both_images_bounds(made, name):
 def test_gradients_reach_the_encoder_from_both_images(made, name):
     method, images, _ = made(name)
     images.requires_grad_()
-    method.loss(method.begin(images, 0, changed=CHANGED)).loss.backward()
+    method.loss(method.begin(PairedBatch(images, changed=CHANGED), 0)).loss.backward()
     assert (images.grad.abs().sum(1) > 0).all()
     assert all(parameter.grad is not None for parameter in method.encoder.parameters())
 
@@ -160,7 +160,7 @@ def test_pairs_go_with_other_parts(vectors):
         labels=["a", "b"],
     )
     images = vectors.batch(0, 2 * N).images
-    terms = method.loss(method.begin(images, 0, changed=CHANGED, u=torch.rand(2 * N, 2)))
+    terms = method.loss(method.begin(LabelledPairedBatch(images, changed=CHANGED, u=torch.rand(2 * N, 2)), 0))
     assert set(terms.values) == {"reconstruction", "kl", "dip_ii", "label_match"}
     assert terms.loss.isfinite()
 
@@ -171,12 +171,13 @@ def test_pairs_go_with_other_parts(vectors):
 def test_what_a_method_needs_is_checked_when_it_is_made(vectors):
     with pytest.raises(ArgumentError, match="latent_size = 1: needs at least 2: gvae"):
         uw.methods.create("gvae", vectors, latent_size=1)
-    assert uw.methods.create("ada_gvae", vectors, latent_size=1).pairs_for(vectors) is not None
+    adaptive = uw.methods.create("ada_gvae", vectors, latent_size=1)
+    assert isinstance(adaptive.batches(vectors), PairedBatches)
     with pytest.raises(ArgumentError, match="has no factors"):
         uw.methods.create("ada_gvae", uw.data.from_arrays(np.zeros((4, 6), np.float32)))
     with pytest.raises(ArgumentError, match="k = 2: needs a whole number from 1 to 1"):
         uw.methods.create("ada_gvae", vectors, k=2)
-    for k in (0, 1.0, "rnd"):
+    for k in (0, 1.5, "rnd"):
         with pytest.raises(ArgumentError, match=r"k = .*: needs a whole number >= 1, or 'random'"):
             uw.methods.create("ada_gvae", vectors, k=k)
     with pytest.raises(ArgumentError, match="beta = -1"):
@@ -185,14 +186,18 @@ def test_what_a_method_needs_is_checked_when_it_is_made(vectors):
 
 def test_single_images_are_refused_in_training_and_encoded(vectors):
     method = uw.methods.create("gvae", vectors, latent_size=D)
-    images = vectors.batch(0, 5).images
+    batch = vectors.batch(0, 5)
+    images = batch.images
     with pytest.raises(ArgumentError, match="changed = None: gvae needs pairs"):
-        method.begin(images, 0)
+        method.begin(batch, 0)
     with pytest.raises(ArgumentError, match=r"shape \(6, 2\).*there are 5 images"):
-        method.begin(images, 0, changed=CHANGED)
+        method.begin(PairedBatch(images, changed=CHANGED), 0)
     torch.testing.assert_close(method.encode(images).mean, method.encoder(images)[0])
 
 
 def test_the_first_hyperparameter_is_beta():
     assert all(list(uw.methods.hyperparameters(name)) == ["beta", "k"] for name in NAMES)
-    assert uw.methods.create("vae", uw.data.from_arrays(np.zeros((4, 6), np.float32))).pairing is None
+    assert (
+        uw.methods.create("vae", uw.data.from_arrays(np.zeros((4, 6), np.float32))).supervision.pairing
+        is None
+    )

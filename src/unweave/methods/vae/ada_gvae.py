@@ -2,37 +2,65 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 
-from unweave.data.supervision.pairs import Changed
-from unweave.methods.checks import check_not_negative
-from unweave.methods.terms import Posterior
+from unweave.methods.method import Posterior
+from unweave.methods.registry import register_method
 from unweave.methods.vae.composition import Composition
 from unweave.methods.vae.gvae import mean_posterior
 from unweave.methods.vae.kl import KL
 from unweave.methods.vae.ml_vae import product_posterior
-from unweave.methods.vae.pairing import Average, Pairing
+from unweave.methods.vae.pairing import Pairing
 from unweave.objectives import kl_between
+from unweave.parameters import Count, NonNegative
 
 
-def ada_gvae(beta: float = 1.0, k: Changed = 1) -> Composition:
+@register_method(
+    "ada_gvae",
+    label="Ada-GVAE",
+    paper="Locatello et al. 2020",
+    strength_label="β",
+    color="#000000",
+    marker="^",
+    order=15,
+    labels="none",
+)
+def ada_gvae(beta: NonNegative = 1.0, k: Count | Literal["random"] = 1) -> Composition:
     """reconstruction + beta * KL of pairs that differ in k factors; codes that seem shared are averaged.
 
-    The paper's grid: beta in {1, 2, 4, 6, 8, 16}. ``k``, a number or "random", is how the data is made: the method is
-    told neither which factors changed nor how many.
+    The paper's grid: beta in {1, 2, 4, 6, 8, 16}. ``k``, a number or "random", is how the pairs are drawn: the method
+    knows neither which factors changed nor how many.
+
+    Examples
+    --------
+    >>> ada_gvae(4.0).pairing.shared is close_latents
+    True
     """
-    return _adaptive(beta, k, mean_posterior)
+    return Composition([KL(beta)], pairing=Pairing(k, mean_posterior, close_latents))
 
 
-def ada_ml_vae(beta: float = 1.0, k: Changed = 1) -> Composition:
-    """As ada_gvae, with ML-VAE's product of Gaussians for an average."""
-    return _adaptive(beta, k, product_posterior)
+@register_method(
+    "ada_ml_vae",
+    label="Ada-ML-VAE",
+    paper="Locatello et al. 2020",
+    strength_label="β",
+    color="#B8A800",
+    marker="v",
+    order=16,
+    labels="none",
+)
+def ada_ml_vae(beta: NonNegative = 1.0, k: Count | Literal["random"] = 1) -> Composition:
+    """As ada_gvae, with ML-VAE's product of Gaussians for an average.
 
-
-def _adaptive(beta: float, k: Changed, average: Average) -> Composition:
-    check_not_negative("beta", beta)
-    return Composition([KL(beta)], pairing=Pairing(k, average, close_latents))
+    Examples
+    --------
+    >>> ada_ml_vae(4.0).pairing.average is product_posterior
+    True
+    """
+    return Composition([KL(beta)], pairing=Pairing(k, product_posterior, close_latents))
 
 
 @torch.no_grad()

@@ -1,23 +1,24 @@
-"""What a method is made of next to its encoder, decoder and likelihood."""
+"""What a VAE is made of next to its encoder, decoder and likelihood."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any
 
-from torch import nn
-
-from unweave.methods.terms import Term
+from unweave.methods.catalogue import LabelNeed
+from unweave.methods.vae.conditional_prior import ConditionalPrior
+from unweave.methods.vae.label_predictor import LabelPredictor
 from unweave.methods.vae.pairing import Pairing
-
-LabelNeed = Literal["none", "some", "all"]
+from unweave.methods.vae.terms import Term
 
 
 @dataclass(frozen=True)
 class Composition:
-    """The parts of a method.
+    """The parts of a VAE, as a registered method returns them.
 
+    Parameters
+    ----------
     terms
         what its loss is made of, next to the reconstruction.
     prior
@@ -26,14 +27,20 @@ class Composition:
         q(u|x), for labels that are missing.
     pairing
         what images that come in pairs share; None: they come one by one.
+
+    Examples
+    --------
+    >>> from unweave.methods import KL
+    >>> Composition([KL(4.0)]).label_need
+    'none'
     """
 
-    terms: Sequence[Term]
-    prior: nn.Module | None = None
-    predictor: nn.Module | None = None
+    terms: Sequence[Term[Any]]
+    prior: ConditionalPrior | None = None
+    predictor: LabelPredictor | None = None
     pairing: Pairing | None = None
 
-    def extended(self, terms: Sequence[Term]) -> Composition:
+    def extended(self, terms: Sequence[Term[Any]]) -> Composition:
         """The same with further terms."""
         return replace(self, terms=[*self.terms, *terms])
 
@@ -42,4 +49,4 @@ class Composition:
         """Whether it learns from labels, and if so, whether every row must have them."""
         if self.prior is not None:
             return "all" if self.predictor is None else "some"
-        return "some" if any(getattr(term, "needs_labels", False) for term in self.terms) else "none"
+        return "some" if any(term.needs_labels for term in self.terms) else "none"

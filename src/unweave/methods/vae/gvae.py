@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import torch
 
-from unweave.data.supervision.pairs import Changed
-from unweave.methods.checks import check_not_negative
-from unweave.methods.terms import Posterior
+from unweave.methods.method import Posterior
+from unweave.methods.registry import register_method
 from unweave.methods.vae.composition import Composition
 from unweave.methods.vae.kl import KL
 from unweave.methods.vae.pairing import Pairing
+from unweave.parameters import Count, NonNegative
 
 
-def gvae(beta: float = 1.0, k: Changed = 1) -> Composition:
+@register_method(
+    "gvae",
+    label="GVAE",
+    paper="Hosoya 2019",
+    strength_label="β",
+    color="#CC79A7",
+    marker="d",
+    order=13,
+    labels="none",
+)
+def gvae(beta: NonNegative = 1.0, k: Count | Literal["random"] = 1) -> Composition:
     """reconstruction + beta * KL of pairs that differ in k known factors; codes of all others are averaged.
 
-    ``k``: a number, or "random". Code i stands for factor i: see :class:`~unweave.methods.vae.pairing.Pairing`.
+    ``k``: a number, or "random". Code i belongs to factor i: see :class:`~unweave.methods.vae.pairing.Pairing`.
+
+    Examples
+    --------
+    >>> gvae(4.0).pairing.k
+    1
     """
-    check_not_negative("beta", beta)
     return Composition([KL(beta)], pairing=Pairing(k, mean_posterior))
 
 

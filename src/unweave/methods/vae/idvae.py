@@ -2,25 +2,58 @@
 
 from __future__ import annotations
 
-from unweave.methods.checks import check_not_negative
+from unweave.methods.registry import register_method
 from unweave.methods.vae.composition import Composition
+from unweave.methods.vae.conditional_prior import LabelVAE
 from unweave.methods.vae.kl import KL
 from unweave.methods.vae.label_predictor import LabelPredictor
-from unweave.methods.vae.priors import LabelVAE
+from unweave.parameters import NonNegative, Positive
 
 
-def idvae(beta: float = 1.0, label_variance: float | None = None) -> Composition:
+@register_method(
+    "idvae",
+    label="IDVAE",
+    paper="Mita et al. 2021",
+    strength_label="β",
+    color="#009E73",
+    marker="v",
+    order=10,
+    labels="all",
+)
+def idvae(beta: NonNegative = 1.0, label_variance: Positive | None = None) -> Composition:
     """reconstruction + beta * KL(q(z|x,u) || q(z|u)) + the second VAE's loss. The paper's grid: beta 1, 2, 4, 6, 8, 16.
 
-    ``label_variance`` of p(u|z): see :class:`~unweave.methods.vae.priors.LabelVAE`.
+    ``label_variance`` of p(u|z): see :class:`~unweave.methods.vae.conditional_prior.LabelVAE`.
+
+    Examples
+    --------
+    >>> idvae(4.0).label_need
+    'all'
     """
-    check_not_negative("beta", beta)
     return Composition([KL(beta)], LabelVAE(label_variance))
 
 
+@register_method(
+    "ss_idvae",
+    label="SS-IDVAE",
+    paper="Mita et al. 2021",
+    strength_label="β",
+    color="#CC79A7",
+    marker=">",
+    order=12,
+    labels="some",
+)
 def ss_idvae(
-    beta: float = 1.0, alpha: float = 1.0, temperature: float = 2 / 3, label_variance: float | None = None
+    beta: NonNegative = 1.0,
+    alpha: NonNegative = 1.0,
+    temperature: Positive = 2 / 3,
+    label_variance: Positive | None = None,
 ) -> Composition:
-    """IDVAE with missing labels inferred by q(u|x), + alpha * -log q(u|x) of labelled images (appendix C)."""
-    check_not_negative("beta", beta)
+    """IDVAE with missing labels inferred by q(u|x), + alpha * -log q(u|x) of labelled images (appendix C).
+
+    Examples
+    --------
+    >>> ss_idvae(4.0).label_need
+    'some'
+    """
     return Composition([KL(beta)], LabelVAE(label_variance), LabelPredictor(alpha, temperature))

@@ -1,45 +1,55 @@
-"""The KL term: plain, scaled, or held to a growing capacity."""
+"""The KL term: as it is, scaled, or held to a growing capacity."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from unweave.errors import ArgumentError
-from unweave.methods.checks import check_not_negative, check_positive
-from unweave.methods.terms import Pass, Terms, register_term
+from unweave.methods.method import Terms
+from unweave.methods.registry import register_term
+from unweave.methods.vae.terms import Pass, Term
 from unweave.objectives import capacity_penalty, linear_capacity
+from unweave.parameters import Count, NonNegative, check_fields
 
 
 @register_term("kl")
 @dataclass(frozen=True)
-class KL:
-    """``weight`` * KL(q(z|x) || p(z)), batch mean, in nats."""
+class KL(Term[Pass]):
+    """weight * KL(q(z|x) || p(z)), batch mean, in nats.
 
-    weight: float = 1.0
+    Examples
+    --------
+    >>> KL(4.0).settings()
+    {'weight': 4.0}
+    """
+
+    weight: NonNegative = 1.0
 
     def __post_init__(self) -> None:
-        check_not_negative("weight", self.weight)
+        check_fields(self, convert=False)
 
-    def __call__(self, made: Pass) -> Terms:
-        return Terms.of(kl=(made.kl, self.weight))
+    def __call__(self, forward_pass: Pass) -> Terms:
+        return Terms.of(kl=(forward_pass.kl, self.weight))
 
 
 @register_term("kl_capacity")
 @dataclass(frozen=True)
-class CapacityKL:
-    """``gamma`` * |batch mean KL - C(step)|, where C grows linearly to ``c_max`` nats over ``steps``."""
+class CapacityKL(Term[Pass]):
+    """gamma * |batch mean KL - C(step)|, where C grows linearly to c_max nats over so many steps.
 
-    c_max: float = 25.0
-    gamma: float = 1000.0
-    steps: int = 100_000
+    Examples
+    --------
+    >>> CapacityKL(c_max=10.0).gamma
+    1000.0
+    """
+
+    c_max: NonNegative = 25.0
+    gamma: NonNegative = 1000.0
+    steps: Count = 100_000
 
     def __post_init__(self) -> None:
-        check_not_negative("c_max", self.c_max)
-        check_not_negative("gamma", self.gamma)
-        check_positive("steps", self.steps)
-        if self.steps != int(self.steps):
-            raise ArgumentError("steps", self.steps, "needs a whole number")
+        check_fields(self, convert=False)
 
-    def __call__(self, made: Pass) -> Terms:
-        penalty = capacity_penalty(made.kl, linear_capacity(made.step, self.c_max, self.steps))
-        return Terms.of(kl_capacity=(penalty, self.gamma), kl=(made.kl, 0.0))
+    def __call__(self, forward_pass: Pass) -> Terms:
+        capacity = linear_capacity(forward_pass.step, self.c_max, self.steps)
+        penalty = capacity_penalty(forward_pass.kl, capacity)
+        return Terms.of(kl_capacity=(penalty, self.gamma), kl=(forward_pass.kl, 0.0))

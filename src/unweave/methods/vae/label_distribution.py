@@ -12,7 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from unweave.data.supervision.label_values import LabelColumn
+from unweave.data.supervision.labels import LabelColumn
+from unweave.errors import ArgumentError
+from unweave.methods.spec import VAESpec
 from unweave.objectives import log_density
 from unweave.objectives.labels import (
     categorical_entropy,
@@ -23,21 +25,36 @@ from unweave.objectives.labels import (
 
 UNIFORM_VARIANCE = 1 / 12  # of a number that is uniform in [0, 1]
 CONTINUOUS_ROUNDING = 1e-4  # variance: a standard deviation of 1 % of the range
-# The least variance, 0.1 % of the range. No network tells a label more exactly, and squared errors that are divided by
-# the rounding error of a million values are beyond all else in the loss. Labels of up to 288 values do not come to it.
+# The least variance, 0.1 % of the range. No network knows a label more exactly, and squared errors that are divided by
+# the rounding error of a million values exceed all else in the loss. Labels of up to 288 values are above it.
 LEAST_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
 class LabelLayout:
-    """Which entries of u (n, d) belong to which of K labels."""
+    """Which entries of u (n, d) belong to which of K labels.
+
+    Examples
+    --------
+    >>> columns = [{"name": "shape", "size": 3, "one_hot": True}, {"name": "x", "size": 8, "one_hot": False}]
+    >>> layout = LabelLayout.of({"columns": columns})
+    >>> layout.width, layout.starts
+    (4, [0, 3])
+    """
 
     columns: tuple[LabelColumn, ...]
 
     @staticmethod
-    def of(spec: Mapping[str, Any]) -> LabelLayout:
-        """The layout of the labels in a method's spec."""
-        return LabelLayout(tuple(LabelColumn(**column) for column in spec["columns"]))
+    def of(labels: Mapping[str, Any]) -> LabelLayout:
+        """The layout of labels as a method's spec describes them."""
+        return LabelLayout(tuple(LabelColumn(**column) for column in labels["columns"]))
+
+    @staticmethod
+    def from_spec(spec: VAESpec) -> LabelLayout:
+        """The layout of the labels that the method of a spec learns from."""
+        if spec.labels is None:
+            raise ArgumentError("labels", None, f"{spec.name} learns from labels: the spec needs them")
+        return LabelLayout.of(spec.labels)
 
     @property
     def width(self) -> int:
@@ -48,7 +65,7 @@ class LabelLayout:
     def starts(self) -> list[int]:
         """The first entry of each label."""
         widths = [column.width for column in self.columns]
-        return [sum(widths[:place]) for place in range(len(widths))]
+        return [sum(widths[:label]) for label in range(len(widths))]
 
     @cached_property
     def names(self) -> list[str]:
@@ -58,7 +75,7 @@ class LabelLayout:
     @property
     def scaled(self) -> list[int]:
         """The labels (not entries) that are one number."""
-        return [place for place, column in enumerate(self.columns) if not column.one_hot]
+        return [label for label, column in enumerate(self.columns) if not column.one_hot]
 
     def known(self, u: Tensor) -> Tensor:
         """Which labels of u (n, d) are given, (n, K)."""
@@ -99,8 +116,24 @@ class LabelLayout:
 
 @dataclass(frozen=True)
 class LabelDistribution:
-    """prod_k p(u_k) of n images. ``location`` (n, d): means, and logits of one-hot labels; ``log_variance`` (n, d)
-    or (d,) is that of the Gaussian labels, and not used for the others. Results have one column per label, (n, K)."""
+    """prod_k p(u_k) of n images; results have one column per label, (n, K).
+
+    Parameters
+    ----------
+    layout
+        the labels.
+    location
+        (n, d): means, and logits of one-hot labels.
+    log_variance
+        (n, d) or (d,): of the Gaussian labels, and not used for the others.
+
+    Examples
+    --------
+    >>> import torch
+    >>> layout = LabelLayout.of({"columns": [{"name": "shape", "size": 4, "one_hot": True}]})
+    >>> LabelDistribution(layout, torch.zeros(2, 4), torch.zeros(4)).entropy().exp()
+    tensor([[4.], [4.]])
+    """
 
     layout: LabelLayout
     location: Tensor

@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from unweave.methods.checks import check_not_negative, check_positive
-from unweave.methods.spec import MethodSpec
-from unweave.methods.terms import Pass, Terms
-from unweave.methods.vae.label_distribution import LabelDistribution
-from unweave.methods.vae.priors import layout_of
+from unweave.methods.method import Terms
+from unweave.methods.spec import VAESpec
+from unweave.methods.vae.label_distribution import LabelDistribution, LabelLayout
+from unweave.methods.vae.terms import PredictedPass
 from unweave.networks.create import create_encoder
+from unweave.parameters import NonNegative, Positive, check_value
 
 
 class LabelPredictor(nn.Module):
@@ -27,21 +27,32 @@ class LabelPredictor(nn.Module):
     The entropy's sign is that of the bound log p(x) >= E_q[L] + H(q), as in Kingma et al. (2014); equation 23 has
     a minus, which belongs to their form of it as a loss. The network is one more encoder as the method's own.
 
-    ``alpha``: 1 is appendix C as it is written; the authors' code has 0.1. ``temperature`` of the relaxed draw.
+    Parameters
+    ----------
+    alpha
+        1 is appendix C as it is written; the authors' code has 0.1.
+    temperature
+        of the relaxed draw.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 6), np.float32), {"shape": [0, 1, 2, 3]})
+    >>> method = uw.methods.create("ss_ivae", data, labels={"labelled": 2}, latent_size=2)
+    >>> method.predictor.predict(data.batch(0, 3).images).mode().shape
+    torch.Size([3, 1])
     """
 
     network: nn.Module
     log_floor: Tensor
 
-    def __init__(self, alpha: float = 1.0, temperature: float = 2 / 3) -> None:
+    def __init__(self, alpha: NonNegative = 1.0, temperature: Positive = 2 / 3) -> None:
         super().__init__()
-        check_not_negative("alpha", alpha)
-        check_positive("temperature", temperature)
-        self.alpha, self.temperature = alpha, temperature
+        self.alpha: float = check_value("alpha", alpha, NonNegative)
+        self.temperature: float = check_value("temperature", temperature, Positive)
 
-    def attach(self, spec: MethodSpec) -> None:
+    def attach(self, spec: VAESpec) -> None:
         """Make the network for the method's images and labels."""
-        self.layout = layout_of(spec)
+        self.layout = LabelLayout.from_spec(spec)
         self.network = create_encoder(spec.architecture, tuple(spec.image_shape), self.layout.width)
         if not self.layout.scaled:  # categories have no variance
             self.network.heads.log_variance.requires_grad_(False)  # type: ignore[union-attr]
@@ -53,14 +64,10 @@ class LabelPredictor(nn.Module):
         location, log_variance = self.network(images)
         return LabelDistribution(self.layout, location, torch.logaddexp(log_variance, self.log_floor))
 
-    def forward(self, made: Pass) -> Terms:
+    def forward(self, forward_pass: PredictedPass) -> Terms:
         """The entropy of missing labels (mean over the batch), and -log q(u|x) of labelled images (mean over them)."""
-        assert made.prediction is not None
-        assert made.missing is not None
-        assert made.labelled is not None
-        assert made.labelled.prediction is not None
-        entropy = torch.where(made.missing, made.prediction.entropy(), 0.0).sum(1).mean()
-        u = made.labelled.u
-        log_probability = made.labelled.prediction.log_probability(u.nan_to_num())
+        entropy = torch.where(forward_pass.missing, forward_pass.prediction.entropy(), 0.0).sum(1).mean()
+        u = forward_pass.labelled_u
+        log_probability = forward_pass.labelled_prediction.log_probability(u.nan_to_num())
         likelihood = torch.where(self.layout.known(u), log_probability, 0.0).sum(1).mean()
         return Terms.of(label_entropy=(entropy, -1.0), label_likelihood=(-likelihood, self.alpha))

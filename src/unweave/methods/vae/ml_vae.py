@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 
-from unweave.data.supervision.pairs import Changed
-from unweave.methods.checks import check_not_negative
-from unweave.methods.terms import Posterior
+from unweave.methods.method import Posterior
+from unweave.methods.registry import register_method
 from unweave.methods.vae.composition import Composition
 from unweave.methods.vae.kl import KL
 from unweave.methods.vae.pairing import Pairing
+from unweave.parameters import Count, NonNegative
 
 
-def ml_vae(beta: float = 1.0, k: Changed = 1) -> Composition:
+@register_method(
+    "ml_vae",
+    label="ML-VAE",
+    paper="Bouchacourt et al. 2018",
+    strength_label="β",
+    color="#7F7F7F",
+    marker="s",
+    order=14,
+    labels="none",
+)
+def ml_vae(beta: NonNegative = 1.0, k: Count | Literal["random"] = 1) -> Composition:
     """reconstruction + beta * KL of pairs that differ in k known factors; codes of all others are multiplied.
 
-    ``k``: a number, or "random". Code i stands for factor i: see :class:`~unweave.methods.vae.pairing.Pairing`.
+    ``k``: a number, or "random". Code i belongs to factor i: see :class:`~unweave.methods.vae.pairing.Pairing`.
 
     In the paper a shared code is drawn once for its group, and its KL counts once; here, as in Locatello et al.
     (2020), each image of a pair has its own draw and KL.
+
+    Examples
+    --------
+    >>> ml_vae(4.0, k="random").pairing.k
+    'random'
     """
-    check_not_negative("beta", beta)
     return Composition([KL(beta)], pairing=Pairing(k, product_posterior))
 
 

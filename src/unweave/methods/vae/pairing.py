@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from unweave.data import Dataset
-from unweave.data.supervision.pairs import Changed, Pairs
+from unweave.data.supervision.pairs import Pairs
 from unweave.errors import ArgumentError
-from unweave.methods.spec import MethodSpec
-from unweave.methods.terms import Posterior
+from unweave.methods.method import Posterior
+from unweave.methods.spec import VAESpec
+from unweave.parameters import Count, check_fields
 
 Average = Callable[[Posterior, Posterior], Posterior]
 Shared = Callable[[Posterior, Posterior], Tensor]
@@ -30,31 +32,37 @@ class Pairing:
     and all else, the reconstruction of both images and each one's KL, is as for any two images. This is the objective
     of Locatello et al. (2020, "Weakly-supervised disentanglement without compromises"), as a mean over images.
 
+    Parameters
+    ----------
     k
         how many factors change: a number, or "random" (see :func:`unweave.data.sample_pairs`).
     average
         of two posteriors.
     shared
-        S from the two posteriors, as (n, D) booleans. None: it is told. Latent i then stands for factor i and is
+        S from the two posteriors, as (n, D) booleans. None: it is known. Latent i then belongs to factor i and is
         shared unless that factor changed; latents beyond the number of factors are shared in all pairs.
+
+    Examples
+    --------
+    >>> from unweave.methods.vae.gvae import mean_posterior
+    >>> Pairing("random", mean_posterior).k
+    'random'
     """
 
-    k: Changed
+    k: Count | Literal["random"]
     average: Average
     shared: Shared | None = None
 
     def __post_init__(self) -> None:
-        is_count = isinstance(self.k, int) and not isinstance(self.k, bool) and self.k >= 1
-        if not is_count and self.k != "random":
-            raise ArgumentError("k", self.k, "needs a whole number >= 1, or 'random'")
+        check_fields(self)
 
-    def pairs_of(self, data: Dataset, spec: MethodSpec) -> Pairs:
+    def pairs_of(self, data: Dataset, spec: VAESpec) -> Pairs:
         """How the rows of ``data`` are paired; data that has no such pairs is refused."""
         pairs = Pairs(data, self.k)
         needed = data.space.num_factors
         if self.shared is None and spec.latent_size < needed:
-            told = f"needs at least {needed}: {spec.name} has one latent for each factor"
-            raise ArgumentError("latent_size", spec.latent_size, told)
+            message = f"needs at least {needed}: {spec.name} has one latent for each factor"
+            raise ArgumentError("latent_size", spec.latent_size, message)
         return pairs
 
     def join(self, posterior: Posterior, changed: Tensor) -> Posterior:
@@ -73,6 +81,7 @@ class Pairing:
 
 
 def _unchanged(changed: Tensor, mean: Tensor) -> Tensor:
+    """The latents (n, D) of the factors that stayed, and all beyond the number of factors."""
     shared = torch.ones_like(mean, dtype=torch.bool)
     shared[:, : changed.shape[1]] = ~changed
     return shared

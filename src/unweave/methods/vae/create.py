@@ -1,0 +1,213 @@
+"""A VAE put together: for a data set, or from a spec."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from torch import nn
+
+from unweave.arrays import to_python
+from unweave.data import Dataset
+from unweave.data.supervision.labels import LabelChoice, choose_labels
+from unweave.errors import ArgumentError
+from unweave.methods.registry import METHODS, TERMS, create_term, describe
+from unweave.methods.spec import VAESpec
+from unweave.methods.vae.composition import Composition
+from unweave.methods.vae.conditional_prior import PRIORS, create_prior
+from unweave.methods.vae.conditional_vae import ConditionalVAE
+from unweave.methods.vae.kl import KL
+from unweave.methods.vae.label_distribution import LabelLayout
+from unweave.methods.vae.likelihoods import create_likelihood
+from unweave.methods.vae.terms import Term, as_term, describe_term
+from unweave.methods.vae.vae import VAE, Networks
+from unweave.networks import create_networks
+from unweave.parameters import Correlation, Count, check_value
+
+Extra = Term[Any] | Mapping[str, Any]
+
+
+def create_vae(
+    name: str,
+    data: Dataset,
+    *,
+    latent_size: int = 10,
+    architecture: str = "auto",
+    reconstruction: str = "bernoulli",
+    correlation: float = 0.0,
+    capacity: Mapping[str, float] | None = None,
+    extra_terms: Sequence[Extra] = (),
+    prior: str | Mapping[str, Any] | None = None,
+    labels: LabelChoice | None = None,
+    encoder: nn.Module | None = None,
+    decoder: nn.Module | None = None,
+    **hyperparameters: Any,
+) -> VAE:
+    """A VAE with the objective of the method ``name``, for the images of ``data``.
+
+    Parameters
+    ----------
+    name
+        of a method that is a VAE.
+    data
+        decides the shape of images, and the labels.
+    latent_size
+        D, the number of code dimensions.
+    architecture
+        "conv" (the papers' network), "conv_dlib" (disentanglement_lib's), "mlp"; "auto": conv for images.
+    reconstruction
+        "bernoulli", "gaussian", "gaussian_learned", "laplace", "mse".
+    correlation
+        s of the correlated posterior of Yang et al.: noise covariance (1-s) I + s 11^T.
+    capacity
+        replaces the method's KL term by a capacity schedule: {"c_max": 25, "gamma": 1000, "steps": 100000}.
+    extra_terms
+        further terms: objects, or mappings {"name": "dip_ii", "lambda_od": 5, …} of registered ones.
+    prior
+        p(z|u) in place of N(0, I): "conditional" (iVAE's) or "label_vae" (IDVAE's), or a mapping with its
+        parameters, {"name": "label_vae", "label_variance": 0.01}. The encoder then takes labels as well.
+    labels
+        what a method that learns from labels gets: names of factors; or the user's own array by row, NaN where
+        unknown; or a mapping of the arguments of :func:`unweave.data.supervision.labels.labels_of`, {"names":
+        ["shape"], "encoding": "one_hot", "labelled": 0.1}. None: all factors, scaled to [0, 1].
+    encoder, decoder
+        the user's own modules: images -> (mean, log_variance), and z -> output shaped as the images. With a prior
+        given labels, the encoder is called as encoder(images, u).
+    **hyperparameters
+        of the method.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 6), np.float32))
+    >>> create_vae("dip_vae_ii", data, lambda_od=5, latent_size=2, correlation=0.5).noise_correlation
+    0.5
+    """
+    hyperparameters, prior, capacity = to_python(hyperparameters), to_python(prior), to_python(capacity)
+    latent_size, correlation = to_python((latent_size, correlation))
+    terms = [term if isinstance(term, Mapping) else as_term(term) for term in extra_terms]
+    need = compose(name, hyperparameters, prior, terms).label_need
+    if need == "none" and labels is not None:
+        message = f"{name} does not learn from labels; full_vae, ivae, idvae and any method with a prior=… do"
+        raise ArgumentError("labels", _without_arrays(labels), message)
+    chosen = None if need == "none" else choose_labels(data, labels)
+    spec = VAESpec(
+        name=name,
+        hyperparameters=dict(hyperparameters),
+        latent_size=latent_size,
+        architecture="custom" if encoder is not None or decoder is not None else architecture,
+        reconstruction=reconstruction,
+        correlation=correlation,
+        capacity=None if capacity is None else dict(capacity),
+        extra_terms=[_described(term) for term in terms],
+        image_shape=list(data.image_shape),
+        dataset_size=len(data) if data.finite else None,
+        prior=_named(prior),
+        labels=None if chosen is None else chosen.spec,
+    )
+    ready = [term for term in terms if isinstance(term, Term)]
+    method = build_vae(spec, encoder=encoder, decoder=decoder, terms=ready)
+    if chosen is not None:
+        method.supervision.array = chosen.array
+        if isinstance(method, ConditionalVAE):
+            method.take_labels(chosen)
+    if method.supervision.pairing is not None:
+        method.batches(data)  # refuses data without such pairs
+    return method
+
+
+def build_vae(
+    spec: VAESpec,
+    *,
+    encoder: nn.Module | None = None,
+    decoder: nn.Module | None = None,
+    terms: Sequence[Any] = (),
+) -> VAE:
+    """Put a VAE together from its spec; ``terms`` are ready objects for the spec's extra terms.
+
+    Examples
+    --------
+    >>> from unweave.methods.spec import VAESpec
+    >>> build_vae(VAESpec("beta_vae", [6], latent_size=2)).spec.name
+    'beta_vae'
+    """
+    check_value("latent_size", spec.latent_size, Count)
+    check_value("correlation", spec.correlation, Correlation)
+    ready = {describe_term(term)["name"]: term for term in map(as_term, terms)}
+    extra = [ready.get(entry["name"]) or create_term(**entry) for entry in spec.extra_terms]
+    parts = compose(spec.name, spec.hyperparameters, spec.prior)
+    if spec.capacity is not None:
+        capacity = create_term("kl_capacity", **spec.capacity)
+        parts = replace(parts, terms=[capacity if isinstance(term, KL) else term for term in parts.terms])
+    parts = parts.extended(extra)
+    _check_labels(spec, parts)
+    likelihood = create_likelihood(spec.reconstruction)
+    conditioning = 0 if parts.prior is None else LabelLayout.from_spec(spec).width
+    shape, given = tuple(spec.image_shape), [network for network in (encoder, decoder) if network is not None]
+    made = create_networks(spec.architecture, shape, spec.latent_size, encoder, decoder, conditioning)
+    kind = VAE if parts.prior is None else ConditionalVAE
+    return kind(Networks(*made, likelihood, given), parts, spec)
+
+
+def compose(
+    name: str,
+    hyperparameters: Mapping[str, Any],
+    prior: str | Mapping[str, Any] | None = None,
+    extra_terms: Sequence[Extra] = (),
+) -> Composition:
+    """The parts of a method, with the prior and the further terms that it is given.
+
+    Examples
+    --------
+    >>> compose("beta_vae", {"beta": 6}).terms
+    [KL(weight=6.0)]
+    """
+    info = describe(name)
+    checked = info.check(to_python(dict(hyperparameters)))
+    result = info.load()(**checked)
+    parts = result if isinstance(result, Composition) else Composition([as_term(term) for term in result])
+    extra = [
+        create_term(**_described(term)) if isinstance(term, Mapping) else as_term(term)
+        for term in extra_terms
+    ]
+    given = _named(prior)
+    if given is None:
+        return parts.extended(extra)
+    if parts.prior is not None:
+        raise ArgumentError("prior", dict(given), f"{name} has a prior of its own")
+    return replace(parts, prior=create_prior(given)).extended(extra)
+
+
+def _named(prior: str | Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A prior as a mapping with a name."""
+    if not isinstance(prior, str | Mapping | None):
+        raise ArgumentError("prior", prior, f"needs a name ({', '.join(PRIORS)}), or a mapping with one")
+    return {"name": prior} if isinstance(prior, str) else None if prior is None else dict(prior)
+
+
+def _described(term: Extra) -> dict[str, Any]:
+    """A further term as a mapping, for the spec."""
+    if isinstance(term, Term):
+        return describe_term(term)
+    if "name" not in term:
+        raise ArgumentError("extra_terms", dict(term), f"needs a 'name', one of {sorted(TERMS)}")
+    return dict(to_python(term))
+
+
+def _check_labels(spec: VAESpec, parts: Composition) -> None:
+    """Refuse missing labels where the method cannot do without, and parts that do not go together."""
+    if parts.prior is not None and any(term.needs_labels for term in parts.terms):
+        raise ArgumentError(
+            "label_match", spec.name, "codes are matched to labels: the encoder must not see them"
+        )
+    if parts.label_need == "all" and (spec.labels or {}).get("partial"):
+        hint = f"; ss_{spec.name} learns from those of some" if f"ss_{spec.name}" in METHODS else ""
+        message = f"{spec.name} needs the labels of every row{hint}"
+        raise ArgumentError("labels", "some rows have none", message)
+
+
+def _without_arrays(value: object) -> object:
+    """What a user gave as labels, with types in place of arrays."""
+    if isinstance(value, Mapping):
+        return {key: _without_arrays(entry) for key, entry in value.items()}
+    return value if isinstance(value, str | list | tuple | int | float | None) else type(value).__name__
