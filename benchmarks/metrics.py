@@ -39,7 +39,7 @@ from unweave.metrics.information.mutual_information import mutual_information_ma
 from unweave.metrics.interventions.beta_vae import beta_vae, difference_points
 from unweave.metrics.interventions.factor_vae import count_votes, factor_vae
 from unweave.metrics.interventions.votes import vote_source
-from unweave.metrics.solvers.boosting import ROUNDS, boost_factors
+from unweave.metrics.solvers.boosted_trees import ROUNDS, fit_boosted_trees
 from unweave.networks import accelerate, create_networks, decelerate, initialise
 
 PAPER = [metric for metric in uw.metrics.METRICS.values() if metric.paper]
@@ -215,7 +215,7 @@ def compare_full_boosting(rounds: int = 4) -> None:
     sizes = SIZES["dSprites"]
     train, test = example(sizes, 10_000), example(sizes, 5_000, seed=2)
     random, theirs = np.random.RandomState(0), 0.0
-    found = boost_factors(*train, rounds=rounds)  # compiles, too
+    found = fit_boosted_trees(*train, rounds=rounds)  # compiles, too
     start = time.process_time()
     uw.metrics.score("dci", *train[:2], test=test[:2])
     ours = time.process_time() - start

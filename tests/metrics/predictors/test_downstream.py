@@ -9,8 +9,8 @@ from sklearn.model_selection import KFold
 from unweave.errors import ArgumentError
 from unweave.metrics.predictors.downstream import downstream
 from unweave.metrics.sample import check_sample
-from unweave.metrics.solvers.boosting import boost_factors
-from unweave.metrics.solvers.linear_algebra import one_thread
+from unweave.metrics.solvers.boosted_trees import fit_boosted_trees
+from unweave.metrics.solvers.logistic_regression import one_thread
 
 
 def draw(n, seed=0, sizes=(2, 3), noise=0.6):
@@ -34,7 +34,7 @@ def test_boosted_trees_see_the_first_points_only():
     train, test = draw(120), draw(200, seed=1)
     score = downstream.compute(train, test, learner="gbt", sizes=(30, 60), seed=2)
     for row, size in enumerate((30, 60)):
-        models = boost_factors(train.codes[:size], train.factors[:size], seed=2)
+        models = fit_boosted_trees(train.codes[:size], train.factors[:size], seed=2)
         expected = [
             np.mean(model.predict(test.codes) == test.factors[:, j]) for j, model in enumerate(models)
         ]

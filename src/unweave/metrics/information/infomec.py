@@ -50,9 +50,9 @@ def infomec(
         information = mutual_information_matrix(categories, labels)
         active, inputs = ranges > 0, _one_hot().fit_transform(codes)
     else:
-        from unweave.metrics.solvers.linear_algebra import standardised
+        from unweave.metrics.solvers.standardise import standardise
 
-        inputs = standardised(codes)
+        inputs = standardise(codes)
         information = _neighbour_information(inputs, labels, num_neighbors, seed)
         active = ranges > ranges.max() / 20
     matrix = np.zeros((codes.shape[1], len(varying)))
@@ -159,9 +159,9 @@ def _prediction_loss(inputs: Any, labels: IntArray) -> tuple[float, bool]:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.metrics import log_loss
 
-    from unweave.metrics.solvers.linear_algebra import logistic_regression, one_thread
+    from unweave.metrics.solvers.logistic_regression import logistic_regression, one_thread
 
-    model = logistic_regression("lbfgs", penalty=np.inf, iterations=100, class_weight="balanced")
+    model = logistic_regression("lbfgs", C=np.inf, max_iter=100, class_weight="balanced")
     with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(inputs, labels)

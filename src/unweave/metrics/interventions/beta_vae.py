@@ -112,9 +112,9 @@ def _always(label: int) -> Predict:
 def _multinomial(points: FloatArray, labels: IntArray, rng: np.random.RandomState) -> tuple[Predict, bool]:
     from sklearn.exceptions import ConvergenceWarning
 
-    from unweave.metrics.solvers.linear_algebra import logistic_regression, one_thread
+    from unweave.metrics.solvers.logistic_regression import logistic_regression, one_thread
 
-    model = logistic_regression("lbfgs", iterations=_ITERATIONS, random_state=rng)
+    model = logistic_regression("lbfgs", max_iter=_ITERATIONS, random_state=rng)
     with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(points, labels)
@@ -125,13 +125,13 @@ def _one_vs_rest(points: FloatArray, labels: IntArray, rng: np.random.RandomStat
     """One model per class, of two classes for the second only. Draws once, as liblinear for all classes does."""
     from sklearn.exceptions import ConvergenceWarning
 
-    from unweave.metrics.solvers.linear_algebra import logistic_regression
+    from unweave.metrics.solvers.logistic_regression import logistic_regression
 
     classes = np.unique(labels)
     random_state = rng.randint(np.iinfo(np.int32).max)
     models = []
     for label in classes if len(classes) > 2 else classes[1:]:
-        model = logistic_regression("liblinear", iterations=_ITERATIONS, random_state=random_state)
+        model = logistic_regression("liblinear", max_iter=_ITERATIONS, random_state=random_state)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             models.append(model.fit(points, labels == label))

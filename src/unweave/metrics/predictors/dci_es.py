@@ -41,7 +41,7 @@ def dci_es(
     the probe that is most informative; ``size`` = factors / codes; ``per_factor`` (E_j), ``losses`` (depths, K)
     before the running minimum, ``matrix`` (importances of that probe).
     """
-    from unweave.metrics.solvers.boosting import single_precision
+    from unweave.metrics.solvers.boosted_trees import single_precision
 
     steps = list(depths)
     if len(steps) < 2 or any(a >= b for a, b in pairwise(steps)):

@@ -34,10 +34,10 @@ class Model(Protocol):
 
 
 def gbt(train: Sample, test: Sample, seed: int) -> Fit:
-    """Boosted trees by `unweave.metrics.solvers.boosting`."""
-    from unweave.metrics.solvers.boosting import boost_factors
+    """Boosted trees by `unweave.metrics.solvers.boosted_trees`."""
+    from unweave.metrics.solvers.boosted_trees import fit_boosted_trees
 
-    models = boost_factors(train.codes, train.factors, seed)
+    models = fit_boosted_trees(train.codes, train.factors, seed)
     importances = np.stack([model.importances for model in models], axis=1)
     on_train = [np.mean(model.fitted == train.factors[:, j]) for j, model in enumerate(models)]
     on_test = [np.mean(model.predict(test.codes) == test.factors[:, j]) for j, model in enumerate(models)]
@@ -48,7 +48,7 @@ def gbt_sklearn(train: Sample, test: Sample, seed: int) -> Fit:
     """Boosted trees by scikit-learn. All factors draw from one stream, as they do in disentanglement_lib."""
     from sklearn.ensemble import GradientBoostingClassifier
 
-    from unweave.metrics.solvers.boosting import DEPTH, LEARNING_RATE, ROUNDS
+    from unweave.metrics.solvers.boosted_trees import DEPTH, LEARNING_RATE, ROUNDS
 
     random = np.random.RandomState(seed)  # the generator that scikit-learn takes
 
@@ -86,7 +86,7 @@ def lightgbm(train: Sample, test: Sample, seed: int) -> Fit:
         raise ArgumentError(
             "learner", "lightgbm", "needs the package lightgbm (pip install lightgbm)"
         ) from error
-    from unweave.metrics.solvers.boosting import DEPTH, LEARNING_RATE, ROUNDS
+    from unweave.metrics.solvers.boosted_trees import DEPTH, LEARNING_RATE, ROUNDS
 
     def create() -> Model:
         model: Model = LGBMClassifier(

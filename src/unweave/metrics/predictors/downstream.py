@@ -50,7 +50,7 @@ def downstream(
     ``details``: ``sizes`` (S,) as used, ``accuracy`` and ``accuracy_train`` (S, K), ``per_factor`` (K,) at the
     largest size, and ``efficiency``: mean accuracy from 100 points over that from 10,000, NaN unless both are sizes.
     """
-    from unweave.metrics.solvers.linear_algebra import one_thread
+    from unweave.metrics.solvers.logistic_regression import one_thread
 
     learners: dict[str, Callable[[FloatArray, IntArray, FloatArray], tuple[IntArray, IntArray]]] = {
         "logistic": _logistic,
@@ -85,9 +85,9 @@ def _boosted(
     codes: FloatArray, factors: IntArray, held_out: FloatArray, seed: int
 ) -> tuple[IntArray, IntArray]:
     """Predicted factors for both sets of codes."""
-    from unweave.metrics.solvers.boosting import boost_factors
+    from unweave.metrics.solvers.boosted_trees import fit_boosted_trees
 
-    models = boost_factors(codes, factors, seed)
+    models = fit_boosted_trees(codes, factors, seed)
     fitted = np.stack([model.fitted for model in models], axis=1)
     return fitted, np.stack([model.predict(held_out) for model in models], axis=1)
 
@@ -117,7 +117,7 @@ def _path(codes: FloatArray, labels: IntArray) -> Callable[[float], Callable[[Fl
         return lambda _: lambda x: np.full(len(x), labels[0])
     from sklearn.exceptions import ConvergenceWarning
 
-    from unweave.metrics.solvers.linear_algebra import logistic_regression
+    from unweave.metrics.solvers.logistic_regression import logistic_regression
 
     model: Any = logistic_regression("lbfgs", random_state=0, warm_start=True)
 

@@ -97,7 +97,7 @@ def _multinomial(
     """Probabilities (n, classes) for both sets of codes, and whether the solver converged."""
     from sklearn.exceptions import ConvergenceWarning
 
-    from unweave.metrics.solvers.linear_algebra import logistic_regression, one_thread
+    from unweave.metrics.solvers.logistic_regression import logistic_regression, one_thread
 
     model = logistic_regression("lbfgs", C, iterations, seed)
     with warnings.catch_warnings(), one_thread():
@@ -112,7 +112,7 @@ def _one_vs_rest(
     """As `_multinomial`, from one binary model per class (one for both of two classes)."""
     from sklearn.exceptions import ConvergenceWarning
 
-    from unweave.metrics.solvers.linear_algebra import logistic_regression
+    from unweave.metrics.solvers.logistic_regression import logistic_regression
 
     classes = int(labels.max()) + 1
     columns: list[tuple[FloatArray, FloatArray]] = []

@@ -13,8 +13,11 @@ def compiled(function: Function) -> Function:
     """A function as machine code: compiled at its first call, kept on disk, free of Python's lock.
 
     Arithmetic follows IEEE 754 as written (no reassociation), so that sums are the same on every machine. Compiled
-    functions may call each other, in any order of definition. Numba notices a change in the file of a function but
-    not in the functions that it calls, so a kernel and what it calls belong in one file.
+    functions may call each other, in any order of definition.
+
+    Two limits of numba's files: a change is noticed in the file of a function but not in the functions that it calls,
+    so a kernel and what it calls belong in one file; and a function that calls itself must do so with the types of
+    arguments that others call it with (numba issue 6061).
 
     Parameters
     ----------

@@ -46,11 +46,11 @@ def udr(
     As in disentanglement_lib, one constant latent that is not left out halves the scores of its model for
     ``spearman``: see :func:`relative_strength`. A model of which no latent is left agrees with nobody: 0.
     """
-    from unweave.metrics.solvers.linear_algebra import standardised
+    from unweave.metrics.solvers.standardise import standardise
 
     codes = _checked(codes_list)
     kept = _kept(kl_list, kl_threshold, codes)
-    codes = [np.where(keep, standardised(own), 0.0) for own, keep in zip(codes, kept, strict=True)]
+    codes = [np.where(keep, standardise(own), 0.0) for own, keep in zip(codes, kept, strict=True)]
     models, size = len(codes), codes[0].shape[1]
     correlations = np.zeros((models, models, size, size))
     pairwise, converged = np.zeros((models, models)), np.ones((models, models), dtype=bool)
