@@ -120,22 +120,22 @@ def report(folder: Path) -> None:
 
 
 def plan_study() -> Any:
-    from unweave.study.job import plan
+    from unweave.study.planning import plan
     from unweave.study.spec import load_study
 
     study, source = load_study("locatello")
-    return study, plan(study, source)
+    return plan(study, source)
 
 
 def timed_status(folder: Path) -> dict[str, Any]:
     """The time of looking at a study of which every other run is done."""
+    from unweave.study.folder import StudyFolder
     from unweave.study.status import status
-    from unweave.study.store import StudyFolder
 
-    study, jobs = plan_study()
-    started = StudyFolder(folder / "root", study.name, study, jobs)
+    plan = plan_study()
+    started = StudyFolder(folder / "root", plan.study.name, plan)
     started.write()
-    for job in jobs[::2]:
+    for job in plan.jobs[::2]:
         place = started.run(job.identity)
         place.mkdir(parents=True)
         (place / started.done_file).write_text("{}")

@@ -14,10 +14,10 @@ import pytest
 from PIL import Image
 
 from unweave.cli import main
-from unweave.study.collecting import collect
+from unweave.study.folder import open_study
+from unweave.study.results import collect
 from unweave.study.source import dump, parse
 from unweave.study.spec import known_studies
-from unweave.study.store import open_study
 from unweave.study.worker import work
 
 LOCAL = ["--processes", "2", "--threads", "1", "--device", "cpu", "--no-report"]
@@ -74,8 +74,8 @@ def done(reference, tmp_path):
 
 def finish(file, root, **overrides):
     """Do a study in this process, undisturbed."""
-    from unweave.study.running import prepare
-    from unweave.study.running import run as run_study
+    from unweave.study.driver import prepare
+    from unweave.study.driver import run as run_study
     from unweave.study.spec import load_study
 
     class Here:
@@ -231,7 +231,7 @@ def test_results_without_sql_are_medians_over_seeds_with_their_intervals(run, re
         for part in ("100", "1000")
     ]
     both = replace(found, table=pd.concat(parts, ignore_index=True))
-    monkeypatch.setattr("unweave.study.collecting.collect", lambda folder: both)
+    monkeypatch.setattr("unweave.study.results.collect", lambda folder: both)
     code, printed, _ = run("study", "results", "tiny", "-o", reference)
     assert code == 0
     lines = [line.split() for line in printed.splitlines()]
@@ -260,7 +260,7 @@ def test_sql_that_mixes_scores_from_true_labels_is_warned_of(run, reference, mon
     found = collect(open_study(reference, "tiny"))
     labelled = found.table.assign(labels=mode)
     both = replace(found, table=pd.concat([found.table, labelled], ignore_index=True))
-    monkeypatch.setattr("unweave.study.collecting.collect", lambda folder: both)
+    monkeypatch.setattr("unweave.study.results.collect", lambda folder: both)
     code, printed, error = run("study", "results", "tiny", "-o", reference, *(("--sql", sql) if sql else ()))
     assert code == 0
     assert printed

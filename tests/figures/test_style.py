@@ -12,7 +12,7 @@ from unweave.figures.style import (
     representation_name,
 )
 from unweave.methods import METHODS
-from unweave.study.job import plan
+from unweave.study.planning import plan_jobs
 from unweave.study.spec import known_studies, load_study
 
 
@@ -29,7 +29,7 @@ def test_every_method_has_a_name_of_its_own(method):
 
 @pytest.mark.parametrize("study", known_studies())
 def test_methods_of_one_study_have_different_colours_and_markers(study):
-    methods = list(dict.fromkeys(job.method for job in plan(*load_study(study))))
+    methods = list(dict.fromkeys(job.method for job in plan_jobs(*load_study(study))))
     shown = styles(*methods)
     assert len({style["color"] for style in shown}) == len(methods)
     assert len({style["marker"] for style in shown}) == len(methods)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from unweave.study.job import plan
+from unweave.study.folder import StudyFolder
+from unweave.study.planning import plan
 from unweave.study.source import Source, dump
 from unweave.study.spec import check
-from unweave.study.store import StudyFolder
 from unweave.study.worker import work
 
 
@@ -94,6 +94,6 @@ def finished(_tiny, tmp_path_factory):
 
 def _folder(values, root: Path):
     study = check(Source(values))
-    folder = StudyFolder(root, study.name, study, plan(study))
+    folder = StudyFolder(root, study.name, plan(study))
     folder.write()
     return folder

@@ -17,10 +17,10 @@ from pathlib import Path
 import torch
 
 from unweave.study import worker
+from unweave.study.driver import run
 from unweave.study.executors import Local
-from unweave.study.running import run
-from unweave.study.store import StudyFolder, open_study
-from unweave.study.work import perform
+from unweave.study.folder import StudyFolder, open_study
+from unweave.study.perform import perform
 
 
 class Forked:
@@ -57,7 +57,7 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
-def start(self, folder, place):
+def start(self, folder, number):
     driver = str(os.getpid())
     return Forked(lambda: worker.main([str(folder.root), folder.name, "--device", "cpu", "--parent", driver]))
 
@@ -73,7 +73,7 @@ def main(root, name):
     torch.set_num_threads(1)
     Local._start = start
     folder = open_study(root, name)
-    warm = StudyFolder(root / "warm", name, folder.study, folder.jobs)
+    warm = StudyFolder(root / "warm", name, folder.plan)
     perform(warm, folder.jobs[0], "cpu")  # all that is loaded or compiled at first use
     for _ in sys.stdin:
         driver = Forked(lambda: drive(root, name))

@@ -1,34 +1,43 @@
+import json
 from pathlib import Path
 
 import pytest
 
 from unweave.data import registry
 from unweave.study import estimate as module
-from unweave.study.estimate import Look, estimate, look
-from unweave.study.job import plan
-from unweave.study.packing import Packing
+from unweave.study.estimate import (
+    DataFacts,
+    Packing,
+    best_packing,
+    candidates,
+    cores,
+    data_facts,
+    estimate,
+    training_rate,
+)
+from unweave.study.folder import StudyFolder
+from unweave.study.planning import plan
 from unweave.study.source import Source
 from unweave.study.spec import check
-from unweave.study.store import StudyFolder
 
 
-def test_the_look_of_a_data_set_is_known_without_its_files() -> None:
-    assert look("dsprites") == Look((64, 64, 1), 737_280, (3, 6, 40, 32, 32))
-    assert look("shapes3d") == Look((64, 64, 3), 480_000, (10, 10, 10, 8, 4, 15))
-    assert look("cars3d") == Look((64, 64, 3), 17_568, (4, 24, 183))
-    assert look("small_norb").factors == (5, 9, 18, 6)
-    assert look("mnist").shape == (28, 28, 1)
+def test_the_facts_of_a_data_set_is_known_without_its_files() -> None:
+    assert data_facts("dsprites") == DataFacts((64, 64, 1), 737_280, (3, 6, 40, 32, 32))
+    assert data_facts("shapes3d") == DataFacts((64, 64, 3), 480_000, (10, 10, 10, 8, 4, 15))
+    assert data_facts("cars3d") == DataFacts((64, 64, 3), 17_568, (4, 24, 183))
+    assert data_facts("small_norb").factors == (5, 9, 18, 6)
+    assert data_facts("mnist").shape == (28, 28, 1)
 
 
 def test_a_folder_is_opened(images, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("UNWEAVE_DATA", str(tmp_path))
-    assert look(str(images)) == Look((8, 8, 1), 24, (4, 3, 2))
-    assert look(str(images), 32).shape == (32, 32, 1)
+    assert data_facts(str(images)) == DataFacts((8, 8, 1), 24, (4, 3, 2))
+    assert data_facts(str(images), 32).shape == (32, 32, 1)
 
 
 @pytest.mark.parametrize("name", registry.names())
-def test_every_data_set_has_a_look(name: str) -> None:
-    found = look(name)
+def test_every_data_set_has_facts(name: str) -> None:
+    found = data_facts(name)
     assert min(found.shape) >= 1
     assert found.images > 0
 
@@ -43,9 +52,47 @@ def test_time_and_disk_grow_with_what_is_left(tmp_path: Path, monkeypatch: pytes
         "evaluation": {"metrics": ["mig"], "num_train": 1000, "num_test": 100},
     }
     study = check(Source(values))
-    jobs = plan(study)
-    facts = dict(estimate(StudyFolder(tmp_path, "s", study, jobs), jobs))
+    folder = StudyFolder(tmp_path, "s", plan(study))
+    facts = dict(estimate(folder, folder.jobs))
     assert facts["runs left"] == "10"
     assert facts["training"] == "60 min of one core"  # 10 runs x 3,600 steps x 64 images at 640 a second
     assert facts["here"].endswith("2 processes of 1 threads")
     assert facts["disk"] == "0.0 GB when finished"
+
+
+def test_candidates_fill_the_cores_and_never_more() -> None:
+    assert candidates(1) == [(1, 1)]
+    assert candidates(2) == [(2, 1), (1, 2)]
+    assert candidates(6) == [(6, 1), (3, 2), (1, 4)]
+    assert candidates(8) == [(8, 1), (4, 2), (2, 4), (1, 8)]
+
+
+def test_the_fastest_is_chosen_and_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = []
+    monkeypatch.setattr(module, "_measure", lambda: measured.append(1) or {"2x1": 1.7, "1x2": 1.9})
+    assert best_packing(tmp_path) == Packing(1, 2, 1.9)
+    assert best_packing(tmp_path) == Packing(1, 2, 1.9)
+    assert measured == [1]
+
+
+def test_another_machine_is_measured_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "packing.json").write_text(json.dumps({"elsewhere-64": {"64x1": 50.0}}))
+    monkeypatch.setattr(module, "_measure", lambda: {"1x1": 1.0})
+    assert best_packing(tmp_path) == Packing(1, 1, 1.0)
+    assert "elsewhere-64" in json.loads((tmp_path / "packing.json").read_text())
+
+
+def test_the_rate_is_of_real_training() -> None:
+    rate, size = training_rate("beta_vae", (64, 64, 1), 0.05, beta=2.0, latent_size=4)
+    assert rate > 0
+    assert 1e6 < size < 1e7  # the papers' network: about half a million weights
+
+
+@pytest.mark.parametrize("method", ["idvae", "full_vae", "ss_ivae", "ada_gvae"])
+def test_methods_that_need_labels_or_pairs_have_a_rate(method: str) -> None:
+    assert training_rate(method, (64, 64, 1), 0.05)[0] > 0
+    assert training_rate(method, (64, 64, 1), 0.05, latent_size=2)[0] > 0
+
+
+def test_cores_are_those_of_the_process() -> None:
+    assert cores() >= 1

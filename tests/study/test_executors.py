@@ -10,9 +10,9 @@ import pytest
 
 from unweave.errors import ArgumentError, UnweaveError
 from unweave.study import executors
-from unweave.study.attempts import begin
 from unweave.study.executors import Local, thread_variables
-from unweave.study.worker import told_by
+from unweave.study.folder import begin_attempt
+from unweave.study.worker import activity_file
 
 BEGIN = "import os, sys, time, signal; from pathlib import Path; place = Path(sys.argv[1])\n"
 SAY = "import socket; (place / f'{socket.gethostname()}-{os.getpid()}.json').write_text('{}')\n"
@@ -25,9 +25,9 @@ def workers(monkeypatch):
     def use(*scripts):
         started = []
 
-        def start(self, folder, place):
+        def start(self, folder, number):
             script = BEGIN + scripts[min(len(started), len(scripts) - 1)]
-            with open(folder.workers / f"worker-{place}.log", "ab") as log:
+            with open(folder.workers / f"worker-{number}.log", "ab") as log:
                 process = subprocess.Popen(
                     [sys.executable, "-S", "-c", script, str(folder.workers)], stdout=log, stderr=log
                 )
@@ -80,7 +80,7 @@ def test_a_run_is_blamed_for_the_death_of_its_worker_but_not_for_an_interruption
 ):
     folder = opened()
     path = folder.attempts(folder.jobs[0].identity)
-    begin(path, [0, 0])
+    begin_attempt(path, [0, 0])
     noted = "told = {'progress': [0, 0], 'crashes': 0, 'begun': [f'{socket.gethostname()}-{os.getpid()}']}\n"
     write = f"import json, socket; {noted}open({str(path)!r}, 'w').write(json.dumps(told))\n"
     started = workers(SAY + write + end, "time.sleep(60)")
@@ -156,5 +156,5 @@ def test_a_worker_ends_with_its_parent(tmp_path):
 
 
 def test_where_a_worker_says_what_it_does(tmp_path):
-    assert told_by(tmp_path, 17).parent == Path(tmp_path)
-    assert told_by(tmp_path, 17).name.endswith("-17.json")
+    assert activity_file(tmp_path, 17).parent == Path(tmp_path)
+    assert activity_file(tmp_path, 17).name.endswith("-17.json")

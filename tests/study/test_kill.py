@@ -13,8 +13,8 @@ import pytest
 from filelock import Timeout
 
 from unweave.files import is_leftover
-from unweave.study.attempts import ATTEMPTS
-from unweave.study.collecting import collect
+from unweave.study.folder import ATTEMPTS
+from unweave.study.results import collect
 from unweave.study.worker import work
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
@@ -129,15 +129,15 @@ def grid(_tiny):
 @pytest.fixture(scope="session")
 def undisturbed(grid, tmp_path_factory):
     """The study as it comes out in peace."""
-    from unweave.study.job import plan
+    from unweave.study.folder import StudyFolder
+    from unweave.study.planning import plan
     from unweave.study.source import Source
     from unweave.study.spec import check as checked
-    from unweave.study.store import StudyFolder
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("UNWEAVE_DATA", str(tmp_path_factory.mktemp("data")))
         study = checked(Source(grid))
-        folder = StudyFolder(tmp_path_factory.mktemp("undisturbed"), study.name, study, plan(study))
+        folder = StudyFolder(tmp_path_factory.mktemp("undisturbed"), study.name, plan(study))
         folder.write()
         work(folder, "cpu")
     return folder
@@ -181,7 +181,7 @@ def command():
 
     def make(folder):
         def start():
-            program = [sys.executable, "-m", "unweave", "study", "resume", str(folder.folder / "study.yaml")]
+            program = [sys.executable, "-m", "unweave", "study", "resume", str(folder.path / "study.yaml")]
             options = ["-o", str(folder.root), "--processes", "2", "--threads", "1", "--no-report"]
             started.append(subprocess.Popen(program + options, start_new_session=True))
             return started[-1]

@@ -7,10 +7,10 @@ from unweave.study.source import Source, dump, merge, override, parse, read
 def test_every_value_knows_its_line():
     source = parse("name: a\ntraining:\n  steps: 5\nruns:\n  - beta: [1, 2]\n", "s.yaml")
     assert source.values == {"name": "a", "training": {"steps": 5}, "runs": [{"beta": [1, 2]}]}
-    assert source.place(("training", "steps")) == "s.yaml, line 3"
-    assert source.place(("runs", 0, "beta", 1)) == "s.yaml, line 5"
-    assert source.place(("training", "nowhere")) == "s.yaml, line 2"  # the nearest that holds it
-    assert Source({}).place(("runs",)) == "study"
+    assert source.line(("training", "steps")) == "s.yaml, line 3"
+    assert source.line(("runs", 0, "beta", 1)) == "s.yaml, line 5"
+    assert source.line(("training", "nowhere")) == "s.yaml, line 2"  # the nearest that holds it
+    assert Source({}).line(("runs",)) == "study"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_merge_keys_give_way_to_own_ones():
 def test_an_empty_file_has_a_place():
     source = parse("# nothing\n", "s.yaml")
     assert source.values == {}
-    assert source.place(("runs",)) == "s.yaml"
+    assert source.line(("runs",)) == "s.yaml"
 
 
 def test_include_is_relative_and_merged(tmp_path):
@@ -80,9 +80,9 @@ def test_include_is_relative_and_merged(tmp_path):
         "training": {"steps": 7, "batch_size": 2},
         "runs": {"seed": 0},  # a grid is taken as a whole
     }
-    assert source.place(("training", "steps")) == "own.yaml, line 3"
-    assert source.place(("training", "batch_size")) == "base.yaml, line 4"
-    assert source.place(("runs", "beta")) == "own.yaml, line 4"
+    assert source.line(("training", "steps")) == "own.yaml, line 3"
+    assert source.line(("training", "batch_size")) == "base.yaml, line 4"
+    assert source.line(("runs", "beta")) == "own.yaml, line 4"
 
 
 @pytest.mark.parametrize(
@@ -116,11 +116,11 @@ def test_files_that_cannot_be_read(tmp_path):
             read(path)
 
 
-def test_merge_replaces_lists_and_forgets_their_places():
+def test_merge_replaces_lists_and_forgets_their_lines():
     merged = merge(parse("a: [1,\n 2]\nb: 1\n", "base"), parse("a: [3]\n", "own"))
     assert merged.values == {"a": [3], "b": 1}
-    assert merged.place(("a", 1)) == "own, line 1"
-    assert merged.place(("b",)) == "base, line 3"
+    assert merged.line(("a", 1)) == "own, line 1"
+    assert merged.line(("b",)) == "base, line 3"
 
 
 GRID = """name: s
@@ -156,7 +156,7 @@ def test_overrides(name, value, path):
         found = found[key]
     assert found == value
     assert source.values == before  # the one it was made of stays
-    assert f"--set {name}" in changed.place(path)
+    assert f"--set {name}" in changed.line(path)
 
 
 def test_an_axis_is_set_wherever_it_is():
@@ -166,13 +166,13 @@ def test_an_axis_is_set_wherever_it_is():
 
 def test_an_override_is_where_its_values_are_told_from():
     source = override(parse("training:\n  capacity: {c_max: 5}\n", "s"), "training.capacity", {"gamma": 1})
-    assert source.place(("training", "capacity", "c_max")) == "--set training.capacity"
+    assert source.line(("training", "capacity", "c_max")) == "--set training.capacity"
 
 
 @pytest.mark.parametrize(
     "name", ["runs.product.9.data", "runs.product.x.data", "name.first", "runs.product.9", "name.0", "runs.0"]
 )
-def test_places_that_are_not_there(name):
+def test_fields_that_are_not_there(name):
     with pytest.raises(ArgumentError, match=rf"--set = '{name}=1': the study has"):
         override(parse(GRID, "s"), name, 1)
 

@@ -11,7 +11,7 @@ import typer
 
 from unweave.cli import output
 from unweave.cli.options import Device, Imports, load_extensions, parse_settings
-from unweave.errors import ArgumentError, unknown_name
+from unweave.errors import ArgumentError, DataError, unknown_name
 
 app = typer.Typer(
     help="Plan, run, watch and report studies: grids of runs.",
@@ -41,13 +41,13 @@ ROOT = Path("studies-out")
 @app.command("list")
 def list_studies() -> None:
     """List the studies that come with unweave."""
-    from unweave.study.job import plan
+    from unweave.study.planning import plan_jobs
     from unweave.study.spec import known_studies, load_study
 
     rows = []
     for name in known_studies():
         study, source = load_study(name)
-        rows.append((name, f"{len(plan(study, source)):,}", study.title))
+        rows.append((name, f"{len(plan_jobs(study, source)):,}", study.title))
     output.show_table(["STUDY", "RUNS", "WHAT"], rows)
 
 
@@ -61,15 +61,14 @@ def plan(
     imports: Imports = None,
 ) -> None:
     """Show what a study will do: its runs, how long they take and how much disk they need. Nothing is trained."""
-    load_extensions(imports)
     from unweave.study.estimate import estimate
-    from unweave.study.job import missing_methods
-    from unweave.study.job import plan as make_plan
-    from unweave.study.store import StudyFolder
+    from unweave.study.folder import StudyFolder
+    from unweave.study.planning import missing_methods
+    from unweave.study.planning import plan as plan_study
 
-    checked, source = _load(study, settings)
-    jobs = make_plan(checked, source)
-    folder = StudyFolder(root, checked.name, checked, jobs, source)
+    checked, source = _load(study, settings, imports)
+    folder = StudyFolder(root, checked.name, plan_study(checked, source))
+    jobs = folder.jobs
     if runs:
         output.show_table(
             ["RUN", "DATA", "METHOD", "STRENGTH", "SEED"],
@@ -84,7 +83,7 @@ def plan(
         ("methods", ", ".join(dict.fromkeys(job.method for job in jobs))),
         ("scores of each run", ", ".join(dict.fromkeys(unit.label for unit in folder.units))),
     ]
-    missing = missing_methods(list(jobs))
+    missing = missing_methods(jobs)
     if missing:
         facts.append(("not in this version", ", ".join(missing)))
     if measure and left and not missing:
@@ -128,9 +127,8 @@ def run(
     Ctrl-C or a crash loses nothing: the same command continues. A second command on the same folder, on this
     machine or another that shares it, joins in: it takes runs that no other works on.
     """
-    load_extensions(imports)
     machines = Machines(executor, processes, threads, device, address, storage)
-    _run(*_load(study, settings), root, machines, report)
+    _run(*_load(study, settings, imports), root, machines, report)
 
 
 @app.command()
@@ -147,9 +145,9 @@ def resume(
     imports: Imports = None,
 ) -> None:
     """Continue a study as it was started, overridden fields included, and try failed runs again."""
-    load_extensions(imports)
     machines = Machines(executor, processes, threads, device, address, storage)
-    _run(*_load(str(root / _name(study) / "study.yaml"), None), root, machines, report, retry=True)
+    started = _load(str(root / _name(study) / "study.yaml"), None, imports)
+    _run(*started, root, machines, report, retry=True)
 
 
 @app.command()
@@ -161,10 +159,10 @@ def status(
 ) -> None:
     """Show how far a study is: runs done, running, failed and waiting, and what each worker does."""
     from unweave.cli.study_status import as_json, show, watch_status
-    from unweave.study.place import Place
+    from unweave.study.folder import StudyPaths
     from unweave.study.status import status as read_status
 
-    folder = Place(root, _name(study))
+    folder = StudyPaths(root, _name(study))
     if watch:
         watch_status(folder)
     elif json:
@@ -177,8 +175,8 @@ def status(
 def report(study: StudyName, root: Root = ROOT, imports: Imports = None) -> None:
     """Write the report of the runs so far: one HTML file, figures as PDF and PNG, tables as CSV and LaTeX."""
     load_extensions(imports)
-    from unweave.study.collecting import collect
-    from unweave.study.store import open_study
+    from unweave.study.folder import open_study
+    from unweave.study.results import collect
 
     folder = open_study(root, _name(study))
     _report(collect(folder), folder)
@@ -202,9 +200,8 @@ def results(
     """
     from unweave.analyses.scores import seed_medians
     from unweave.files import replacing
-    from unweave.study.collecting import collect
-    from unweave.study.results import query
-    from unweave.study.store import open_study
+    from unweave.study.folder import open_study
+    from unweave.study.results import collect, query
 
     table = collect(open_study(root, _name(study))).table
     names = {"value": "median", "n": "runs"}
@@ -224,27 +221,31 @@ def results(
     output.show_table([str(name).upper() for name in answer.columns], rows)
 
 
-def _load(study: str, settings: list[str] | None) -> tuple[Any, Any]:
+def _load(study: str, settings: list[str] | None, imports: list[str] | None) -> tuple[Any, Any]:
     from unweave.study.spec import load_study
 
-    return load_study(study, parse_settings("--set", settings or []))
+    return load_study(study, parse_settings("--set", settings or []), imports or ())
 
 
 def _name(study: str) -> str:
-    path = Path(study)
-    return _load(study, None)[0].name if path.suffix in (".yaml", ".yml") else study
+    from unweave.study.spec import study_name
+
+    return study_name(study)
 
 
 def _run(
     checked: Any, source: Any, root: Path, machines: Machines, report: bool, retry: bool = False
 ) -> None:
     from unweave.figures.papers import PAPERS
-    from unweave.study.running import check_finished, prepare
-    from unweave.study.running import run as run_study
+    from unweave.study.driver import check_finished, prepare
+    from unweave.study.driver import run as run_study
 
     machines.check()
-    for name in checked.reports:
-        PAPERS.check(name)
+    for number, name in enumerate(checked.reports):
+        try:
+            PAPERS.check(name)
+        except ArgumentError as error:
+            raise DataError(f"{source.line(('reports', number))}: reports.{number}: {error}") from error
     folder = prepare(checked, source, root)
     if retry:
         print(f"{folder.forgive()} failed runs are tried again")
@@ -254,7 +255,7 @@ def _run(
     outcome = run_study(folder, machines.start(root) if left else None)
     minutes = (time.monotonic() - started) / 60
     finished = outcome.table["run"].nunique()
-    print(f"{finished:,} of {len(folder.jobs):,} runs are done ({minutes:.1f} min): {folder.folder}")
+    print(f"{finished:,} of {len(folder.jobs):,} runs are done ({minutes:.1f} min): {folder.path}")
     try:
         if report and finished:
             _report(outcome, folder)
@@ -266,7 +267,7 @@ def _report(outcome: Any, folder: Any) -> None:
     from unweave.figures.report import write_report
 
     command = f"unweave study report {folder.name} -o {folder.root}"
-    print(write_report(outcome, folder.folder / "report", folder.study.reports, command=command))
+    print(write_report(outcome, folder.path / "report", folder.study.reports, command=command))
 
 
 def _cell(value: Any) -> str:
@@ -301,11 +302,11 @@ class Machines:
     def start(self, root: Path) -> Any:
         """The executor."""
         if self.executor == "ray":
-            from unweave.study.ray_executor import RayCluster
+            from unweave.study.ray import RayCluster
 
             return RayCluster(self.address, self.threads or 1, self.device, self.storage)
+        from unweave.study.estimate import best_packing, cores
         from unweave.study.executors import Local
-        from unweave.study.packing import best_packing, cores
 
         if self.processes is None and self.threads is None:
             processes, threads, _ = best_packing(root)

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unweave.cli import output
-from unweave.study.place import Place
+from unweave.study.folder import StudyPaths
 from unweave.study.status import Status, status
 
 STATES = ("done", "running", "failed", "waiting")
@@ -36,7 +36,7 @@ def show(summary: Status) -> None:
         print(_failure(failure))
 
 
-def watch_status(folder: Place) -> None:
+def watch_status(folder: StudyPaths) -> None:
     """Update the tables until the study is done or Ctrl-C."""
     summary = status(folder)
     with Live(_tables(summary), console=Console(highlight=False), auto_refresh=False) as live:

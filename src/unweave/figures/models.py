@@ -9,7 +9,7 @@ from unweave import data, training
 from unweave.data import Dataset
 from unweave.errors import ArgumentError
 from unweave.methods import VAE
-from unweave.study.work import load_data
+from unweave.study.perform import load_data
 
 
 def load_model(folder: Path, name: str) -> tuple[VAE, Dataset]:

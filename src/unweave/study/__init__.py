@@ -1,56 +1,13 @@
-"""Studies: grids of runs, their results in one table, and the papers' analyses of it.
+"""Studies: grids of runs, the processes that do them, and their results in one table.
 
->>> import unweave as uw
->>> table = uw.study.load("studies-out/locatello-small")                     # doctest: +SKIP
->>> uw.study.select(table, "mig").groupby("method")["value"].median()        # doctest: +SKIP
+A study is a file (``load_study``), planned (``plan``) and checked (``prepare``) before anything runs; ``run`` does its
+runs with an executor; ``load`` gives the table of the results, and ``open_study`` a study that was started before.
+
+>>> study, source = uw.study.load_study("demo")
+>>> [job.method for job in uw.study.plan(study, source).jobs][:3]
+['vae', 'vae', 'beta_vae']
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import lazy_loader
 
-if TYPE_CHECKING:
-    from unweave.study.collecting import collect
-    from unweave.study.executors import Executor, Local
-    from unweave.study.job import Job, plan
-    from unweave.study.results import NotInStudyError, Results, load, query, select, wide
-    from unweave.study.running import prepare, run
-    from unweave.study.spec import Study, load_study
-    from unweave.study.store import StudyFolder, open_study
-
-__all__ = [
-    "Executor",
-    "Job",
-    "Local",
-    "NotInStudyError",
-    "Results",
-    "Study",
-    "StudyFolder",
-    "collect",
-    "load",
-    "load_study",
-    "open_study",
-    "plan",
-    "prepare",
-    "query",
-    "run",
-    "select",
-    "wide",
-]
-
-# Looked up when first used: to watch a study takes neither torch nor pandas.
-_PLACES = {
-    "collecting": ("collect",),
-    "executors": ("Executor", "Local"),
-    "job": ("Job", "plan"),
-    "results": ("NotInStudyError", "Results", "load", "query", "select", "wide"),
-    "running": ("prepare", "run"),
-    "spec": ("Study", "load_study"),
-    "store": ("StudyFolder", "open_study"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    for module, names in _PLACES.items():
-        if name in names:
-            return getattr(import_module(f"unweave.study.{module}"), name)
-    raise AttributeError(f"module 'unweave.study' has no attribute {name!r}")
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -9,8 +9,13 @@ in the same folder, what measuring them took is used instead.
 from __future__ import annotations
 
 import json
+import os
+import platform
+import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -19,22 +24,25 @@ import numpy as np
 from unweave.data import FactorSpace
 from unweave.data.registry import RECIPES
 from unweave.errors import UnweaveError
+from unweave.files import write_text
 from unweave.metrics import METRICS, score
 from unweave.progress import progress
-from unweave.study.job import Job
-from unweave.study.packing import best_packing, training_rate
-from unweave.study.store import StudyFolder
-from unweave.study.units import Unit
-from unweave.study.work import load_data
+from unweave.study.executors import thread_variables
+from unweave.study.folder import StudyFolder
+from unweave.study.perform import load_data
+from unweave.study.planning import Job
+from unweave.study.scores import Unit, read_scores
 
 _SECONDS = 1.0
 _POINTS = 1_000  # points that a metric is timed on at most
 _ENCODING = 3.0  # images are encoded about three times as fast as they are trained on: no backward pass
 _SCORES_BYTES = 200_000
 _ENDLESS = 10**9  # images of a simulator
+_PACKING_SECONDS = 4.0  # each packing of processes is tried for so long
+_BATCH = 64
 
 
-class Look(NamedTuple):
+class DataFacts(NamedTuple):
     """What the time of a run depends on of its data: image shape, number of images, factor sizes."""
 
     shape: tuple[int, ...]
@@ -45,50 +53,50 @@ class Look(NamedTuple):
 def estimate(folder: StudyFolder, left: Sequence[Job]) -> list[tuple[str, str]]:
     """Facts on what is left to do, as names and values for people."""
     processes, threads, speedup = best_packing(folder.root)
-    looks = {job.data: look(job.data, job.training["image_size"]) for job in reversed(left)}
-    kinds = dict.fromkeys((job.method, looks[job.data].shape) for job in left)
-    first = {(job.method, looks[job.data].shape): job for job in reversed(left)}
+    facts = {job.data: data_facts(job.data, job.training["image_size"]) for job in reversed(left)}
+    kinds = dict.fromkeys((job.method, facts[job.data].shape) for job in left)
+    first = {(job.method, facts[job.data].shape): job for job in reversed(left)}
     rates, sizes = {}, {}
-    with progress("Measuring", len(kinds) + len(looks), "pieces", transient=True) as advance:
+    with progress("Measuring", len(kinds) + len(facts), "pieces", transient=True) as advance:
         for kind in kinds:
             rates[kind], sizes[kind] = _train_shortly(first[kind], kind[1])
             advance(1)
         evaluation = {}
-        for data, found in looks.items():
-            encoding = _ENCODING * max(rate for (_, shape), rate in rates.items() if shape == found.shape)
-            evaluation[data] = sum(_seconds(unit, found, encoding) for unit in folder.units)
+        for data, fact in facts.items():
+            encoding = _ENCODING * max(rate for (_, shape), rate in rates.items() if shape == fact.shape)
+            evaluation[data] = sum(_seconds(unit, fact, encoding) for unit in folder.units)
             advance(1)
-    known = _known(folder)
+    known = _measured_seconds(folder)
     training = measuring = disk = 0.0
     for job in left:
-        kind = (job.method, looks[job.data].shape)
+        kind = (job.method, facts[job.data].shape)
         training += job.training["steps"] * job.training["batch_size"] / rates[kind]
         measuring += known.get(job.data, evaluation[job.data])
         disk += sizes[kind] + _SCORES_BYTES
     total = training + measuring
-    told = "finished runs" if known else "random codes"
+    basis = "finished runs" if known else "random codes"
     return [
         ("runs left", f"{len(left):,}"),
         ("training", f"{_duration(training)} of one core"),
-        ("measuring", f"{_duration(measuring)} of one core, estimated from {told}"),
+        ("measuring", f"{_duration(measuring)} of one core, estimated from {basis}"),
         ("here", f"about {_duration(total / speedup)}: {processes} processes of {threads} threads"),
         ("disk", f"{disk / 1e9:,.1f} GB when finished"),
     ]
 
 
-def look(data: str, image_size: int | None = None) -> Look:
-    """The look of a data set by its description, where it has one: it need not be on this machine."""
+def data_facts(data: str, image_size: int | None = None) -> DataFacts:
+    """The facts of a data set by its recipe, where that has them: it need not be on this machine."""
     recipe = RECIPES.get(data)
     if recipe is None or recipe.image_shape is None:
         opened = load_data(data, image_size)
-        return _look(opened.image_shape, len(opened) if opened.finite else None, opened.space)
+        return _facts(opened.image_shape, len(opened) if opened.finite else None, opened.space)
     shape = recipe.image_shape if image_size is None else (image_size, image_size, *recipe.image_shape[2:])
-    return _look(shape, recipe.num_images, recipe.space)
+    return _facts(shape, recipe.num_images, recipe.space)
 
 
-def _look(shape: tuple[int, ...], images: int | None, space: FactorSpace | None) -> Look:
+def _facts(shape: tuple[int, ...], images: int | None, space: FactorSpace | None) -> DataFacts:
     sizes = space.grid_shape if space and space.discrete else ()
-    return Look(shape, _ENDLESS if images is None else images, sizes)
+    return DataFacts(shape, _ENDLESS if images is None else images, sizes)
 
 
 def _train_shortly(job: Job, shape: tuple[int, ...]) -> tuple[float, float]:
@@ -108,14 +116,14 @@ def _train_shortly(job: Job, shape: tuple[int, ...]) -> tuple[float, float]:
         torch.set_num_threads(before)
 
 
-def _seconds(unit: Unit, found: Look, encoding: float) -> float:
+def _seconds(unit: Unit, facts: DataFacts, encoding: float) -> float:
     """What a unit takes, encoding included."""
     metric = METRICS.get(unit.metric)
     asked = metric.images(metric.parameters | unit.params) if metric and metric.images else 0
-    images = min(max(asked, unit.num_train + unit.num_test), found.images)
+    images = min(max(asked, unit.num_train + unit.num_test), facts.images)
     seconds = images / encoding
-    if metric and metric.takes in ("arrays", "sample", "split") and found.factors:
-        seconds += _time_metric(unit, found.factors)
+    if metric and metric.takes in ("arrays", "sample", "split") and facts.factors:
+        seconds += _time_metric(unit, facts.factors)
     return seconds
 
 
@@ -139,14 +147,16 @@ def _time_metric(unit: Unit, factors: tuple[int, ...]) -> float:
     return (time.process_time() - start) * scale
 
 
-def _known(folder: StudyFolder) -> dict[str, float]:
+def _measured_seconds(folder: StudyFolder) -> dict[str, float]:
     """Per data set the median time that measuring took, of runs that are done."""
     seconds: dict[str, list[float]] = {}
     for job in folder.jobs:
         path = folder.run(job.identity) / folder.done_file
         if path.exists():
-            rows = json.loads(path.read_text())["rows"]
-            once = {(row[0].partition(".")[0], row[1]): row[4] for row in rows}
+            once = {
+                (row["metric"].partition(".")[0], row["representation"], row["labels"]): row["seconds"]
+                for row in read_scores(path)
+            }
             seconds.setdefault(job.data, []).append(sum(once.values()))
     return {data: median(values) for data, values in seconds.items()}
 
@@ -155,3 +165,110 @@ def _duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
+
+
+# --- how many processes with how many threads each ----------------------------------------------------
+
+
+class Packing(NamedTuple):
+    """Processes, threads of each, and how many times as fast all together are as one of one thread."""
+
+    processes: int
+    threads: int
+    speedup: float
+
+
+def best_packing(root: Path) -> Packing:
+    """The best for this machine; measured once per folder and kept, as the bits of a run depend on its threads."""
+    path = root / "packing.json"
+    known = json.loads(path.read_text()) if path.exists() else {}
+    machine = f"{platform.node()}-{cores()}"
+    if machine not in known:
+        known[machine] = _measure()
+        write_text(path, json.dumps(known, indent=1))
+    rates: dict[str, float] = known[machine]
+    best = max(rates, key=lambda packing: rates[packing])
+    processes, threads = (int(number) for number in best.split("x"))
+    return Packing(processes, threads, rates[best])
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def candidates(n: int) -> list[tuple[int, int]]:
+    """Ways to fill ``n`` cores: one thread each, two each, …; at least one process."""
+    threads = [2**power for power in range(n.bit_length()) if 2**power <= n]
+    return [(n // t, t) for t in threads]
+
+
+def _measure() -> dict[str, float]:
+    """By packing ("2x1"), how many times as fast all processes together are as one with one thread."""
+    import torch
+
+    if torch.cuda.is_available():  # the device does the work: a process for each
+        devices = torch.cuda.device_count()
+        return {f"{devices}x{max(1, cores() // devices)}": float(devices)}
+    tried = candidates(cores())
+    if len(tried) == 1:
+        return {"1x1": 1.0}
+    rates = {}
+    with progress("Measuring this machine", len(tried), "packings", transient=True) as advance:
+        for processes, threads in tried:
+            workers = [
+                subprocess.Popen(
+                    [sys.executable, "-m", "unweave.study.estimate", str(threads)],
+                    env={**os.environ, **thread_variables(threads)},
+                    stdout=subprocess.PIPE,
+                )
+                for _ in range(processes)
+            ]
+            rates[f"{processes}x{threads}"] = sum(float(worker.communicate()[0]) for worker in workers)
+            advance(1)
+    alone = rates.get("1x1") or rates[f"{cores()}x1"] / cores()  # as fast as its share of all
+    return {packing: rate / alone for packing, rate in rates.items()}
+
+
+def training_rate(
+    method: str, image_shape: tuple[int, ...], seconds: float = _PACKING_SECONDS, **settings: object
+) -> tuple[float, int]:
+    """Images per second of training a method on random images, in this process; and the bytes of its weights.
+
+    The images have factors of two values, for methods that learn from labels or pairs; no more of them than latents.
+    """
+    import torch
+
+    from unweave.data import from_arrays
+    from unweave.methods import create
+    from unweave.networks import accelerate, keep_freed_memory
+    from unweave.training.devices import create_fabric
+    from unweave.training.loop import plan
+    from unweave.training.run import Run
+    from unweave.training.session import Session
+
+    images = np.random.default_rng(0).integers(0, 256, (256, *image_shape), np.uint8)
+    count = min(4, int(settings.get("latent_size", 10)))  # type: ignore[call-overload]
+    data = from_arrays(images, np.arange(len(images))[:, None] >> np.arange(count) & 1)
+    model = create(method, data, **settings)  # type: ignore[arg-type]
+    model.initialise(0)
+    keep_freed_memory()
+    accelerate(model)
+    model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    spec = plan(model, data, 10**9, _BATCH, 1e-4, 0, "32-true")
+    session = Session(Run(spec, model), data, create_fabric("cpu", 1, "32-true", "auto"), (), False)
+    for step in range(3):  # the first steps make room
+        session._step(step, False)
+    start, steps = time.monotonic(), 0
+    while time.monotonic() - start < seconds:
+        session._step(3 + steps, False)
+        steps += 1
+    weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
+    return steps * _BATCH / (time.monotonic() - start), weights
+
+
+if __name__ == "__main__":
+    import torch
+
+    torch.set_num_threads(int(sys.argv[1]))
+    print(training_rate("beta_vae", (64, 64, 1))[0])

@@ -12,20 +12,18 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from unweave.errors import UnweaveError
-from unweave.study.attempts import blame_run_of
-from unweave.study.store import StudyFolder
-from unweave.study.worker import INTERRUPTED, told_by
-from unweave.training.devices import create_fabric
+from unweave.study.folder import StudyFolder, count_crash_of
+from unweave.study.worker import INTERRUPTED, activity_file
 
 Watch = Callable[[], bool]  # called now and then while the work goes on; False: everything is done
 _POLL_SECONDS, _STOP_SECONDS = 0.25, 120.0
-_STILLBORN = 3  # so many for each process, and we give up
-_PUZZLED = 20  # looks at workers that found nothing to do, though there is
+_MAX_FAILED_STARTS = 3  # of each process
+_MAX_IDLE_POLLS = 20  # of workers that ended with nothing to do, though runs are left
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 class Executor(Protocol):
-    """Brings all pending runs of a study to an end: done, or recorded as failed."""
+    """Whoever brings all pending runs of a study to an end: done, or recorded as failed."""
 
     def run(self, folder: StudyFolder, watch: Watch) -> None:
         """Return when ``watch`` says that everything is done; on an interruption stop the work and raise it."""
@@ -33,7 +31,22 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class Local:
-    """Worker processes on this machine, each with its own number of threads. One that dies is replaced."""
+    """Worker processes on this machine. One that dies is replaced.
+
+    Parameters
+    ----------
+    processes
+        how many.
+    threads
+        of each.
+    device
+        "auto", "cpu", "cuda", "cuda:1" or "mps".
+
+    Examples
+    --------
+    >>> uw.study.Local(processes=2)
+    Local(processes=2, threads=1, device='auto')
+    """
 
     processes: int = 1
     threads: int = 1
@@ -41,42 +54,45 @@ class Local:
 
     def __post_init__(self) -> None:
         if self.device not in ("auto", "cpu"):
+            from unweave.training.devices import create_fabric
+
             create_fabric(
                 self.device, 1, "32-true", "auto"
-            )  # one that is not there is told now, not by every run
+            )  # a missing one is an error now, not of every run
 
     def run(self, folder: StudyFolder, watch: Watch) -> None:
         """Keep the workers alive until all is done. A run that takes its worker down is the worker's to give up."""
         folder.workers.mkdir(parents=True, exist_ok=True)
         workers: list[subprocess.Popen[bytes]] = []
-        stillborn = puzzled = 0
+        failed_starts = idle_polls = 0
         try:
-            workers += [self._start(folder, place) for place in range(self.processes)]
+            workers += [self._start(folder, number) for number in range(self.processes)]
             while watch():
-                puzzled += 1
-                for place, worker in enumerate(workers):
+                idle_polls += 1
+                for number, worker in enumerate(workers):
                     code = worker.poll()
                     if code != 0:
-                        puzzled = 0
+                        idle_polls = 0
                     if code:
                         if code != INTERRUPTED:
-                            blame_run_of(folder, worker.pid)
-                        stillborn = 0 if told_by(folder.workers, worker.pid).exists() else stillborn + 1
-                        if stillborn >= _STILLBORN * self.processes:
-                            raise UnweaveError(_last_words(folder, place, code))
-                        workers[place] = self._start(folder, place)
-                if puzzled > _PUZZLED:
-                    raise UnweaveError(f"{folder.folder}: another command has changed the study; start again")
+                            count_crash_of(folder, worker.pid)
+                        began = activity_file(folder.workers, worker.pid).exists()
+                        failed_starts = 0 if began else failed_starts + 1
+                        if failed_starts >= _MAX_FAILED_STARTS * self.processes:
+                            raise UnweaveError(_end_of_log(folder, number, code))
+                        workers[number] = self._start(folder, number)
+                if idle_polls > _MAX_IDLE_POLLS:
+                    raise UnweaveError(f"{folder.path}: another command has changed the study; start again")
                 time.sleep(_POLL_SECONDS)
         finally:
             _stop(workers)
 
-    def _start(self, folder: StudyFolder, place: int) -> subprocess.Popen[bytes]:
+    def _start(self, folder: StudyFolder, number: int) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "unweave.study.worker", str(folder.root.resolve()), folder.name]
         command += ["--threads", str(self.threads), "--device", self.device, "--parent", str(os.getpid())]
         environment = {**os.environ, **thread_variables(self.threads)}
-        with open(_log(folder, place), "ab") as log:
-            # A session of its own: Ctrl-C reaches the command, which then tells its workers.
+        with open(_log(folder, number), "ab") as log:
+            # A session of its own: Ctrl-C reaches the command, which then stops its workers.
             return subprocess.Popen(
                 command,
                 env=environment,
@@ -106,12 +122,12 @@ def _stop(workers: list[subprocess.Popen[bytes]]) -> None:
             worker.wait()
 
 
-def _log(folder: StudyFolder, place: int) -> str:
-    return str(folder.workers / f"worker-{place}.log")
+def _log(folder: StudyFolder, number: int) -> str:
+    return str(folder.workers / f"worker-{number}.log")
 
 
-def _last_words(folder: StudyFolder, place: int, code: int) -> str:
-    path = _log(folder, place)
+def _end_of_log(folder: StudyFolder, number: int, code: int) -> str:
+    path = _log(folder, number)
     with open(path, errors="replace") as file:
         tail = file.read().strip().splitlines()[-5:]
     return f"workers end at once (exit code {code}); the log {path} ends with:\n" + "\n".join(tail)

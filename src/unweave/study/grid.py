@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
@@ -29,6 +30,11 @@ def expand(grid: Any, path: Path = ()) -> list[Point]:
     - ``{zip: [grid, …]}``: the first point of each together, the second of each, …; equally many. Also
       ``{zip: {lambda_od: [1, 2], lambda_d: [10, 20]}}``.
     - ``{chain: [grid, …]}``, or just a list of grids: one after the other.
+
+    Examples
+    --------
+    >>> expand({"product": [{"method": "beta_vae", "beta": [1, 4]}, {"seed": 0}]})
+    [{'method': 'beta_vae', 'beta': 1, 'seed': 0}, {'method': 'beta_vae', 'beta': 4, 'seed': 0}]
     """
     if isinstance(grid, list) and grid:
         return [point for i, part in enumerate(grid) for point in expand(part, (*path, i))]
@@ -68,6 +74,36 @@ def axis_values(axis: Any, path: Path) -> list[Any]:
     if isinstance(axis, list) and not axis:
         raise GridError(path, "an axis needs at least one value")
     return axis if isinstance(axis, list) else [axis]
+
+
+def find_axis(grid: Any, settings: Mapping[str, Any], name: str, path: Path = ()) -> Path | None:
+    """The path of an axis in the part of a grid that has a point with these settings; of its value, if it has several.
+
+    Examples
+    --------
+    >>> find_axis([{"beta": [1, 4]}, {"beta": 16}], {"beta": 4}, "beta")
+    (0, 'beta', 1)
+    """
+    if isinstance(grid, list):
+        parts = (find_axis(part, settings, name, (*path, i)) for i, part in enumerate(grid))
+        return next((part for part in parts if part is not None), None)
+    if not isinstance(grid, dict):
+        return None
+    for operator in OPERATORS:
+        if operator in grid:
+            return find_axis(grid[operator], settings, name, (*path, operator))
+    values = {axis: _values_or_none(given, (*path, axis)) for axis, given in grid.items()}
+    if name not in values or any(settings.get(axis) not in known for axis, known in values.items()):
+        return None
+    listed = isinstance(grid[name], list)
+    return (*path, name, values[name].index(settings[name])) if listed else (*path, name)
+
+
+def _values_or_none(axis: Any, path: Path) -> list[Any]:
+    try:
+        return axis_values(axis, path)
+    except GridError:
+        return []
 
 
 def _joined(points: tuple[Point, ...], path: Path) -> Point:

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pandas as pd
 
 from unweave.errors import ArgumentError, DataError, UnweaveError, unknown_name
+from unweave.files import replacing, write_text
 from unweave.optional import require
+from unweave.study.scores import (
+    LABEL_MODES,
+    SCORES,
+    UDR,
+    Unit,
+    read_codes,
+    read_scores,
+    split_representation,
+)
+
+if TYPE_CHECKING:
+    from unweave.study.folder import StudyFolder
+    from unweave.study.planning import Job
 
 # The columns of results.parquet, in order. ``strength`` is the method's first hyperparameter (NaN if it has none);
 # ``settings`` is everything else that a run was given, as JSON. ``representation`` is "mean" or "sampled"; ``labels``
@@ -34,18 +52,9 @@ COLUMNS: dict[str, str] = {
     "value": "float64",
     "seconds": "float64",
 }
-T = TypeVar("T")
 RUN_COLUMNS = list(COLUMNS)[: list(COLUMNS).index("metric")]
-SCORE_COLUMNS = [
-    "metric",
-    "representation",
-    "labels",
-    "value",
-    "protocol",
-    "seconds",
-]  # of a run's scores on disk
-TABLE, SPEC = "results.parquet", "study.yaml"
-_LABEL_MODES = ("given", "predicted", "unknown")  # those of units.py, which would bring torch with it
+TABLE = "results.parquet"
+T = TypeVar("T")
 
 
 class NotInStudyError(UnweaveError):
@@ -56,9 +65,25 @@ class NotInStudyError(UnweaveError):
 class Results:
     """A study's table and what belongs to it.
 
-    ``runs`` is the folder of run directories, named as in the column ``run``; None where there are only scores.
-    ``spec`` is the study file as resolved; ``failures`` has one mapping per failed run: run, data, method,
-    strength, seed, error.
+    Parameters
+    ----------
+    name
+        the study's.
+    table
+        a row per score, with the columns of ``COLUMNS``.
+    runs
+        the folder of run directories, named as in the column ``run``; None where there are only scores.
+    spec
+        the study file as resolved.
+    failures
+        a mapping per failed run: run, data, method, strength, seed, error.
+
+    Examples
+    --------
+    >>> from unweave.study.results import as_table
+    >>> results = uw.study.Results("empty", as_table([]))
+    >>> results.analysed(len), results.failures
+    (0, [])
     """
 
     name: str
@@ -73,16 +98,33 @@ class Results:
         key = (analysis, tuple(sorted((name, repr(value)) for name, value in arguments.items())))
         if key not in self._known:
             self._known[key] = analysis(self.table, **arguments)
-        found: T = self._known[key]
-        return found
+        result: T = self._known[key]
+        return result
 
 
 def load(path: Path | str) -> pd.DataFrame:
-    """The results table of a study: its folder, or the Parquet file itself."""
-    place = Path(path)
-    file = place / TABLE if place.is_dir() else place
+    """The results table of a study.
+
+    Parameters
+    ----------
+    path
+        the study's folder, or the Parquet file itself. A table of an older version is converted.
+
+    Returns
+    -------
+    DataFrame
+        a row per run, metric, representation, labels and protocol.
+
+    Examples
+    --------
+    >>> from unweave.study.results import as_table
+    >>> as_table([]).to_parquet("results.parquet")
+    >>> list(uw.study.load("results.parquet"))[:6]
+    ['run', 'data', 'method', 'strength_name', 'strength', 'seed']
+    """
+    file = Path(path) / TABLE if Path(path).is_dir() else Path(path)
     if not file.exists():
-        raise DataError(f"{file}: no results yet; 'unweave study run' makes them")
+        raise DataError(f"{file}: no results yet; 'unweave study run' computes them")
     try:
         table = pd.read_parquet(file)
     except (OSError, ValueError) as error:
@@ -96,7 +138,14 @@ def load(path: Path | str) -> pd.DataFrame:
 
 
 def query(table: pd.DataFrame, sql: str) -> pd.DataFrame:
-    """The answer to a DuckDB query, in which the table is called ``results``."""
+    """The answer to a DuckDB query, in which the table is called ``results``.
+
+    Examples
+    --------
+    >>> from unweave.study.results import as_table
+    >>> int(uw.study.query(as_table([]), "select count(*) as rows from results")["rows"].item())
+    0
+    """
     duckdb = require("duckdb", "sql", "a query in SQL")
     connection = duckdb.connect(config={"enable_external_access": False})
     try:
@@ -109,7 +158,11 @@ def query(table: pd.DataFrame, sql: str) -> pd.DataFrame:
 
 
 def as_table(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """Rows as a table with all columns in their types; a row without ``labels`` is of an encoder that takes none."""
+    """Rows as a table with all columns in their types; a row without ``labels`` is of an encoder that takes none.
+
+    >>> as_table([]).shape
+    (0, 16)
+    """
     return pd.DataFrame([{"labels": "", **row} for row in rows], columns=list(COLUMNS)).astype(COLUMNS)
 
 
@@ -122,12 +175,30 @@ def select(
 ) -> pd.DataFrame:
     """The rows of one metric; at most one row per run.
 
-    Without ``representation``, "mean" if the metric has it; without ``protocol``, the first in the table. A run whose
-    encoder takes labels u has a score for each of "given", "predicted" and "unknown": unless ``labels`` says which,
-    those are taken that no true label went into (predicted, else unknown), so that they compare with other methods'.
+    Parameters
+    ----------
+    table
+        a results table.
+    metric
+        a metric's name; "dci.completeness" is a part of one.
+    representation
+        "mean" or "sampled"; by default "mean" if the metric has it.
+    protocol
+        by default the first in the table.
+    labels
+        of an encoder that takes labels u, which scores: with u "given", "predicted" or "unknown". By default those
+        that no true label went into (predicted, else unknown), so that they compare with other methods'.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"run": ["a", "a"], "metric": "mig", "representation": ["mean", "sampled"],
+    ...                       "labels": "", "protocol": "dlib", "value": [0.4, 0.3]})
+    >>> uw.study.select(table, "mig")["value"].tolist()
+    [0.4]
     """
-    if labels is not None and labels not in _LABEL_MODES:
-        raise unknown_name("labels", labels, _LABEL_MODES)
+    if labels is not None and labels not in LABEL_MODES:
+        raise unknown_name("labels", labels, LABEL_MODES)
     rows = table[table["metric"] == metric]
     if rows.empty:
         raise NotInStudyError(f"the study has no metric {metric!r}")
@@ -150,7 +221,18 @@ def select(
 
 
 def wide(table: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
-    """One row per run, with the run's columns and one column per metric (NaN where a run lacks it)."""
+    """One row per run, with the run's columns and one column per metric (NaN where a run lacks it).
+
+    Examples
+    --------
+    >>> from unweave.study.results import as_table
+    >>> run = {"run": "a", "data": "d", "method": "vae", "strength_name": "", "seed": 0, "latent_size": 10, "steps": 1,
+    ...        "settings": "{}", "representation": "mean", "protocol": "dlib"}
+    >>> table = as_table([{**run, "metric": "mig", "value": 0.4}, {**run, "metric": "sap", "value": 0.1}])
+    >>> uw.study.wide(table, ["mig", "sap"])[["run", "mig", "sap"]]
+      run  mig  sap
+    0   a  0.4  0.1
+    """
     columns: list[pd.DataFrame | pd.Series[Any]] = [
         select(table, metric).set_index("run")["value"].rename(metric) for metric in metrics
     ]
@@ -158,23 +240,91 @@ def wide(table: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     return runs.join(columns).reset_index()
 
 
-def split_representation(name: str) -> tuple[str, str]:
-    """Representation and labels of what older versions wrote as one word.
+def collect(folder: StudyFolder) -> Results:
+    """The results of all runs that are done, gathered from their directories and written to results.parquet.
 
-    >>> split_representation("mean_u_given"), split_representation("sampled")
-    (('mean', 'given'), ('sampled', ''))
+    Examples
+    --------
+    >>> study, source = uw.study.load_study("demo")
+    >>> from pathlib import Path
+    >>> folder = uw.study.StudyFolder(Path("out"), study.name, uw.study.plan(study, source))
+    >>> len(uw.study.collect(folder).table)
+    0
     """
-    representation, _, labels = name.partition("_u_")
-    return representation, labels
+    done = [job for job in folder.jobs if folder.is_done(job)]
+    rows: list[dict[str, Any]] = []
+    for job in done:
+        about = _about(job)
+        rows += [
+            {**about, **score}
+            for score in read_scores(folder.run(job.identity) / folder.done_file)
+            if not (
+                "." in score["metric"] and math.isnan(score["value"])
+            )  # a part that settings leave undefined
+        ]
+    rows += _agreements(folder, done)
+    table = as_table(rows)
+    with replacing(folder.path / TABLE) as temporary:
+        table.to_parquet(temporary, index=False)
+    spec = {**folder.study.model_dump(mode="json"), "planned": len(folder.jobs)}
+    return Results(folder.name, table, folder.runs, spec, folder.failures())
 
 
 def _with_labels(table: pd.DataFrame) -> pd.DataFrame:
     """A table of an older version, with the column ``labels``."""
     names = {name: split_representation(name) for name in table["representation"].unique()}
-    representation = table["representation"].map({name: parts[0] for name, parts in names.items()})
-    labels = table["representation"].map({name: parts[1] for name, parts in names.items()})
-    table = table.assign(representation=representation, labels=labels)
+    table = table.assign(
+        representation=table["representation"].map({name: parts[0] for name, parts in names.items()}),
+        labels=table["representation"].map({name: parts[1] for name, parts in names.items()}),
+    ).astype({"representation": "str", "labels": "str"})
     known = [name for name in COLUMNS if name in table.columns]
-    return table[[*known, *(name for name in table.columns if name not in COLUMNS)]].astype(
-        {"representation": "str", "labels": "str"}
-    )
+    return table[[*known, *(name for name in table.columns if name not in COLUMNS)]]
+
+
+def _about(job: Job) -> dict[str, Any]:
+    """The columns of a run."""
+    own = ("correlation", "latent_size", "steps")
+    rest = {name: value for name, value in job.hyperparameters.items() if name != job.strength_name}
+    rest |= {name: value for name, value in job.training.items() if name not in own}
+    return {
+        "run": job.identity,
+        "data": job.data,
+        "method": job.method,
+        "strength_name": job.strength_name,
+        "strength": job.strength,
+        "seed": job.seed,
+        **{name: job.training[name] for name in own},
+        "settings": json.dumps(rest, sort_keys=True),
+    }
+
+
+def _agreements(folder: StudyFolder, done: Sequence[Job]) -> list[dict[str, Any]]:
+    """UDR of each run among those that differ from it in the seed only; a group that is known is not done again."""
+    path = folder.path / "udr.json"
+    known: dict[str, list[float]] = json.loads(path.read_text()) if path.exists() else {}
+    groups: dict[str, list[Job]] = defaultdict(list)
+    for job in done:
+        groups[job.group].append(job)
+    current: dict[str, list[float]] = {}
+    rows = []
+    for unit in (unit for unit in folder.units if unit.metric == UDR):
+        shared = {"metric": unit.label, "representation": "mean", "protocol": unit.protocol, "seconds": 0.0}
+        for jobs in (jobs for jobs in groups.values() if len(jobs) > 1):
+            members = "".join([unit.file, *(job.identity for job in jobs)])
+            key = hashlib.sha256(members.encode()).hexdigest()[:20]
+            current[key] = known[key] if key in known else _agreement(folder, jobs, unit)
+            rows += [{**_about(job), **shared, "value": v} for job, v in zip(jobs, current[key], strict=True)]
+    if current != known:
+        write_text(path, json.dumps(current))
+    return rows
+
+
+def _agreement(folder: StudyFolder, jobs: Sequence[Job], unit: Unit) -> list[float]:
+    """UDR of each of some runs."""
+    from unweave.metrics import udr
+
+    settings = {name: value for name, value in unit.params.items() if name != "num_images"}
+    kept = [read_codes(folder.run(job.identity) / SCORES / unit.file) for job in jobs]
+    score = udr([codes for codes, _ in kept], kl_list=[kl for _, kl in kept], **settings)
+    values: list[float] = score.details["per_model"].tolist()
+    return values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,21 +14,29 @@ import yaml
 from unweave.errors import ArgumentError, DataError
 
 Key = str | int
-INCLUDE = "include"
+Keys = tuple[Key, ...]
+INCLUDE, IMPORTS = "include", "imports"
 
 
 @dataclass
 class Source:
-    """Plain values, and for each path of keys the place ("study.yaml, line 3") that it was written at."""
+    r"""Values, and for each path of keys the line that it was written in: "study.yaml, line 3".
+
+    Examples
+    --------
+    >>> source = parse("training:\n  steps: 300\n", "study.yaml")
+    >>> source.values, source.line(("training", "steps"))
+    ({'training': {'steps': 300}}, 'study.yaml, line 2')
+    """
 
     values: Any
-    places: dict[tuple[Key, ...], str] = field(default_factory=dict)
+    lines: dict[Keys, str] = field(default_factory=dict)
 
-    def place(self, path: tuple[Key, ...]) -> str:
+    def line(self, path: Keys) -> str:
         """Where a value, or else the nearest one that holds it, was written."""
         for length in range(len(path), -1, -1):
-            if path[:length] in self.places:
-                return self.places[path[:length]]
+            if path[:length] in self.lines:
+                return self.lines[path[:length]]
         return "study"
 
 
@@ -50,7 +59,7 @@ for _side in (_Loader, _Dumper):
 def read(path: Path) -> Source:
     """Read a file. With ``include: other.yaml`` it starts from that file: mappings are merged, the rest replaced.
 
-    The other's name is not taken over.
+    The other's name is not taken over. Python files in ``imports`` are relative to the file that names them.
     """
     return _read(path, ())
 
@@ -65,14 +74,16 @@ def _read(path: Path, includers: tuple[Path, ...]) -> Source:
     own = parse(text, path.name)
     if not isinstance(own.values, dict):
         raise DataError(f"{path}: needs a mapping at the top, as in 'name: my-study'")
+    if isinstance(own.values.get(IMPORTS), list):
+        own.values[IMPORTS] = [_absolute(name, path.parent) for name in own.values[IMPORTS]]
     included = own.values.pop(INCLUDE, None)
     if included is None:
         return own
     if not isinstance(included, str):
-        raise DataError(f"{own.place((INCLUDE,))}: include: needs the name of one file")
+        raise DataError(f"{own.line((INCLUDE,))}: include: needs the name of one file")
     base = path.parent / included
     if not base.exists():
-        raise DataError(f"{own.place((INCLUDE,))}: include: there is no file {base}")
+        raise DataError(f"{own.line((INCLUDE,))}: include: there is no file {base}")
     start = _read(base, (*includers, path.resolve()))
     start.values.pop("name", None)  # another study, and another folder for it
     return merge(start, own)
@@ -80,11 +91,11 @@ def _read(path: Path, includers: tuple[Path, ...]) -> Source:
 
 def parse(text: str, name: str) -> Source:
     """Parse YAML text; ``name`` is the file's, for messages."""
-    places: dict[tuple[Key, ...], str] = {(): name}
+    lines: dict[Keys, str] = {(): name}
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
-        values = {} if node is None else _build(loader, node, (), name, places)
+        values = {} if node is None else _build(loader, node, (), name, lines)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f", line {mark.line + 1}" if mark is not None else ""
@@ -93,7 +104,7 @@ def parse(text: str, name: str) -> Source:
         raise DataError(f"{name}: not valid YAML ({error})") from error
     except RecursionError as error:
         raise DataError(f"{name}: not valid YAML (a value that holds itself)") from error
-    return Source(values, places)
+    return Source(values, lines)
 
 
 def dump(values: Any) -> str:
@@ -103,9 +114,9 @@ def dump(values: Any) -> str:
 
 def merge(base: Source, own: Source) -> Source:
     """``own`` over ``base``: mappings key by key, everything else as a whole."""
-    places = dict(base.places)
-    values = _merge(base.values, own.values, (), places, own)
-    return Source(values, places)
+    lines = dict(base.lines)
+    values = _merge(base.values, own.values, (), lines, own)
+    return Source(values, lines)
 
 
 def override(source: Source, name: str, value: Any) -> Source:
@@ -114,40 +125,39 @@ def override(source: Source, name: str, value: Any) -> Source:
     A name that does not begin with a field of the study sets the axis of that name (``beta``, ``method.steps``)
     wherever its grid has it.
     """
-    changed = Source(_copy(source.values), dict(source.places))
+    changed = Source(deepcopy(source.values), dict(source.lines))
     keys: list[Key] = [int(part) if re.fullmatch("-?[0-9]+", part) else part for part in name.split(".")]
     axes = [] if keys[0] in changed.values else change_axes(changed, name, lambda axis: value)
     if axes:
         for path in axes:
-            _note(changed.places, path, f"--set {name}")
-        changed.places["runs",] = f"{source.place(('runs',))} with --set {name}"
+            _set_line(changed.lines, path, f"--set {name}")
+        changed.lines["runs",] = f"{source.line(('runs',))} with --set {name}"
         return changed
     target = changed.values
     for depth, key in enumerate(keys[:-1]):
         try:
             target = target[key] if isinstance(key, int) else target.setdefault(key, {})
         except (AttributeError, IndexError, KeyError, TypeError) as error:
-            told = f"the study has nothing at {'.'.join(map(str, keys[: depth + 1]))}"
-            raise ArgumentError("--set", f"{name}={value}", told) from error
+            missing = ".".join(map(str, keys[: depth + 1]))
+            raise ArgumentError("--set", f"{name}={value}", f"the study has nothing at {missing}") from error
     if isinstance(target, dict) == isinstance(keys[-1], int):
-        raise ArgumentError("--set", f"{name}={value}", "the study has no such place")
+        raise ArgumentError("--set", f"{name}={value}", "the study has no such field")
     try:
         target[keys[-1]] = value
     except (IndexError, TypeError) as error:
-        raise ArgumentError("--set", f"{name}={value}", "the study has no such place") from error
-    _note(changed.places, tuple(keys), f"--set {name}")
+        raise ArgumentError("--set", f"{name}={value}", "the study has no such field") from error
+    _set_line(changed.lines, tuple(keys), f"--set {name}")
     return changed
 
 
-def change_axes(source: Source, name: str, change: Callable[[Any], Any]) -> list[tuple[Key, ...]]:
-    """Change every axis of this name in a study's grid, in place; where they are."""
+def change_axes(source: Source, name: str, change: Callable[[Any], Any]) -> list[Keys]:
+    """Change every axis of this name in a study's grid; their paths."""
     return _change_axes(source.values.get("runs"), name, change, ("runs",))
 
 
-def _build(
-    loader: Any, node: yaml.Node, path: tuple[Key, ...], name: str, places: dict[tuple[Key, ...], str]
-) -> Any:
-    places[path] = f"{name}, line {node.start_mark.line + 1}"
+def _build(loader: Any, node: yaml.Node, path: Keys, name: str, lines: dict[Keys, str]) -> Any:
+    """The value of a node; its lines, and those of all that it holds, go to ``lines``."""
+    lines[path] = f"{name}, line {node.start_mark.line + 1}"
     if isinstance(node, yaml.MappingNode):
         _check_keys(loader, node)  # before "<<" brings in keys that may well be given again
         loader.flatten_mapping(node)
@@ -155,15 +165,21 @@ def _build(
         values: dict[Any, Any] = {}
         for key_node, value_node in node.value:
             key = key_node.value
-            values[key] = _build(loader, value_node, (*path, key), name, places)
-            places[(*path, key)] = f"{name}, line {key_node.start_mark.line + 1}"
+            values[key] = _build(loader, value_node, (*path, key), name, lines)
+            lines[(*path, key)] = f"{name}, line {key_node.start_mark.line + 1}"
         return values
     if isinstance(node, yaml.SequenceNode):
-        return [_build(loader, child, (*path, i), name, places) for i, child in enumerate(node.value)]
+        return [_build(loader, child, (*path, i), name, lines) for i, child in enumerate(node.value)]
     try:
         return loader.construct_object(node, deep=True)
     except ValueError as error:  # of a date: 2024-13-01
         raise _error(str(error), node) from error
+
+
+def _absolute(name: Any, folder: Path) -> Any:
+    """The full path of a Python file; the name of a module as it is."""
+    is_file = isinstance(name, str) and name.endswith(".py")
+    return str((folder / Path(name).expanduser()).resolve()) if is_file else name
 
 
 def _check_keys(loader: Any, node: yaml.MappingNode) -> None:
@@ -182,53 +198,43 @@ def _error(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
-def _merge(
-    base: Any, own: Any, path: tuple[Key, ...], places: dict[tuple[Key, ...], str], source: Source
-) -> Any:
+def _merge(base: Any, own: Any, path: Keys, lines: dict[Keys, str], source: Source) -> Any:
     # A grid is an expression: half of one and half of another make no sense.
     if isinstance(base, Mapping) and isinstance(own, Mapping) and path != ("runs",):
         merged = dict(base)
         for key, value in own.items():
             merged[key] = (
-                _merge(base[key], value, (*path, key), places, source)
+                _merge(base[key], value, (*path, key), lines, source)
                 if key in base
-                else _take(value, (*path, key), places, source)
+                else _take(value, (*path, key), lines, source)
             )
         return merged
-    return _take(own, path, places, source)
+    return _take(own, path, lines, source)
 
 
-def _take(value: Any, path: tuple[Key, ...], places: dict[tuple[Key, ...], str], source: Source) -> Any:
-    _note(places, path, "")
-    places |= {place: told for place, told in source.places.items() if place[: len(path)] == path}
+def _take(value: Any, path: Keys, lines: dict[Keys, str], source: Source) -> Any:
+    _set_line(lines, path, "")
+    lines |= {below: line for below, line in source.lines.items() if below[: len(path)] == path}
     return value
 
 
-def _note(places: dict[tuple[Key, ...], str], path: tuple[Key, ...], told: str) -> None:
+def _set_line(lines: dict[Keys, str], path: Keys, line: str) -> None:
     """A value is now from elsewhere, with all that it holds."""
-    for stale in [place for place in places if place[: len(path)] == path]:
-        del places[stale]
-    places[path] = told
+    for stale in [below for below in lines if below[: len(path)] == path]:
+        del lines[stale]
+    lines[path] = line
 
 
-def _copy(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copy(item) for key, item in value.items()}
-    return [_copy(item) for item in value] if isinstance(value, list) else value
-
-
-def _change_axes(
-    grid: Any, name: str, change: Callable[[Any], Any], path: tuple[Key, ...]
-) -> list[tuple[Key, ...]]:
+def _change_axes(grid: Any, name: str, change: Callable[[Any], Any], path: Keys) -> list[Keys]:
     if isinstance(grid, list):
         return [axis for i, part in enumerate(grid) for axis in _change_axes(part, name, change, (*path, i))]
     if not isinstance(grid, dict):
         return []
-    found = []
+    paths = []
     for key, part in grid.items():
         if key == name:
             grid[key] = change(part)
-            found.append((*path, key))
+            paths.append((*path, key))
         elif key in ("product", "zip", "chain"):
-            found += _change_axes(part, name, change, (*path, key))
-    return found
+            paths += _change_axes(part, name, change, (*path, key))
+    return paths

@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from unweave import extensions
 from unweave.errors import ArgumentError, DataError, unknown_name
-from unweave.study.source import Source, change_axes, dump, override, read
+from unweave.study.source import IMPORTS, Source, change_axes, dump, override, read
 
 Precision = Literal[
     "32-true", "64-true", "16-true", "16-mixed", "bf16-true", "bf16-mixed", "transformer-engine"
 ]
-Report = Literal["locatello", "kumar", "yang", "mita", "ranking"]  # the papers of figures/papers.py
 _RESERVED = ("runs", "state")  # folders that all studies share
 _STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -90,7 +90,14 @@ class Evaluation(BaseModel):
 
 
 class Study(BaseModel):
-    """A study: a grid of runs, how they are trained and measured, and which papers' figures to draw of them."""
+    """A study: a grid of runs, how they are trained and measured, and which papers' figures to draw of them.
+
+    Examples
+    --------
+    >>> study, source = uw.study.load_study("demo")
+    >>> study.name, study.training.latent_size, study.reports
+    ('demo', 10, ['locatello', 'ranking'])
+    """
 
     model_config = _STRICT
 
@@ -100,7 +107,8 @@ class Study(BaseModel):
     training: Training = Training()
     runs: Any
     evaluation: Evaluation = Evaluation()
-    reports: list[Report] = ["locatello", "ranking"]
+    reports: list[str] = Field(default=["locatello", "ranking"], description="papers whose figures are drawn")
+    imports: list[str] = Field(default=[], description="modules and files that register methods, metrics, …")
     requires: list[str] = Field(default=[], description="methods that this version may not have yet")
 
     @field_validator("name")
@@ -110,8 +118,8 @@ class Study(BaseModel):
             raise ValueError("is the name of a folder that all studies share")
         return value
 
-    def dump(self) -> str:
-        """The study as YAML, with everything that it left to defaults."""
+    def as_dict(self) -> dict[str, Any]:
+        """The study as plain values, with everything that it left to defaults."""
         values = self.model_dump(mode="json", by_alias=True)
         values["evaluation"]["metrics"] = [
             {key: value for key, value in entry.items() if value is not None}
@@ -119,14 +127,20 @@ class Study(BaseModel):
             else entry
             for entry in values["evaluation"]["metrics"]
         ]
-        return dump(values)
+        if not self.imports:  # as studies were written before there were any
+            del values["imports"]
+        return values
+
+    def dump(self) -> str:
+        """The study as YAML, with everything that it left to defaults."""
+        return dump(self.as_dict())
 
 
 _PARTS: dict[str, type[BaseModel]] = {"training": Training, "evaluation": Evaluation}
 
 
 def studies_folder() -> Path:
-    """Where the papers' studies lie: in the installed package, or beside its source."""
+    """The folder of the papers' studies: in the installed package, or beside its source."""
     package = Path(__file__).resolve().parent.parent
     return next(
         (folder for folder in (package / "studies", package.parent.parent / "studies") if folder.is_dir()),
@@ -135,33 +149,80 @@ def studies_folder() -> Path:
 
 
 def known_studies() -> list[str]:
-    """The names of the studies that come with unweave."""
+    """The names of the studies that come with unweave.
+
+    >>> "locatello" in known_studies()
+    True
+    """
     return sorted(path.stem for path in studies_folder().glob("*.yaml"))
 
 
-def load_study(study: str | Path, overrides: Mapping[str, Any] | None = None) -> tuple[Study, Source]:
-    """A study by name or file, with fields overridden by dotted path, and where each of its values was written."""
+def load_study(
+    study: str | Path, overrides: Mapping[str, Any] | None = None, imports: Sequence[str] = ()
+) -> tuple[Study, Source]:
+    """A study by name or file, with the line that each of its values was written in.
+
+    The modules and files that it names in ``imports`` are imported.
+
+    Parameters
+    ----------
+    study
+        the name of a study that comes with unweave ("locatello-small"), or the path of a file.yaml.
+    overrides
+        values by dotted path, as ``--set`` on the command line: {"training.steps": 500, "seed": [0, 1]}.
+    imports
+        further modules and files to import, as ``--import`` on the command line; workers import them, too.
+
+    Returns
+    -------
+    Study, Source
+        the study, checked; and its values with their lines, which :func:`unweave.study.plan` takes for its messages.
+
+    Examples
+    --------
+    >>> study, source = uw.study.load_study("demo", {"training.steps": 20})
+    >>> study.training.steps, source.line(("training", "steps"))
+    (20, '--set training.steps')
+    """
+    path = study_file(study)
+    source = read(path)
+    source.values.setdefault("name", path.stem)
+    for name, value in (overrides or {}).items():
+        source = override(source, name, value)
+    if every := [*check(source).imports, *imports]:
+        source.values[IMPORTS] = list(dict.fromkeys(extensions.load(every)))
+    change_axes(source, "data", _absolute_folders)
+    return check(source), source
+
+
+def study_name(study: str | Path) -> str:
+    """The name of a study by name or file; nothing is checked or imported."""
     path = Path(study)
-    if path.suffix not in (".yaml", ".yml"):
+    return str(read(study_file(path)).values.get("name", path.stem)) if _is_file(path) else str(study)
+
+
+def study_file(study: str | Path) -> Path:
+    """The file of a study by name or file."""
+    path = Path(study)
+    if not _is_file(path):
         path = studies_folder() / f"{study}.yaml"
         if not path.exists():
             raise unknown_name("study", str(study), [*known_studies(), "a file.yaml"])
     elif not path.exists():
         raise DataError(f"{path}: there is no such study file")
-    source = read(path)
-    source.values.setdefault("name", path.stem)
-    for name, value in (overrides or {}).items():
-        source = override(source, name, value)
-    change_axes(source, "data", _from_anywhere)
-    return check(source), source
+    return path
 
 
-def _from_anywhere(axis: Any) -> Any:
-    """An axis of data with the full paths of folders, which a study then has wherever it is taken up again."""
+def _is_file(path: Path) -> bool:
+    return path.suffix in (".yaml", ".yml")
+
+
+def _absolute_folders(axis: Any) -> Any:
+    """An axis of data with the full paths of folders: the study can be resumed from anywhere."""
     from unweave.data import registry
 
     if isinstance(axis, list):
-        return [_from_anywhere(value) for value in axis]
+        return [_absolute_folders(value) for value in axis]
     if not isinstance(axis, str) or axis in registry.names():
         return axis
     folder = Path(axis).expanduser()
@@ -169,36 +230,35 @@ def _from_anywhere(axis: Any) -> Any:
 
 
 def check(source: Source) -> Study:
-    """A study from its source; a mistake is told with the line it stands in."""
+    """A study from its source; the message of a mistake has its line."""
     try:
         return Study.model_validate(source.values)
     except ValidationError as error:
-        raise DataError("\n".join(_told(found, source) for found in _nearest(error))) from error
+        raise DataError("\n".join(_message(entry, source) for entry in _nearest(error))) from error
 
 
 def _nearest(error: ValidationError) -> list[Any]:
     """The errors, each once: of a metric that is no name there is one, and others of the mapping that it may be."""
-    found: dict[tuple[Any, ...], Any] = {}
+    entries: dict[tuple[Any, ...], Any] = {}
     for entry in error.errors(include_url=False):
         path = tuple(key for key in entry["loc"] if key not in ("str", "MetricEntry"))
-        found.setdefault(path, {**entry, "loc": path})
-    held = {path[:length] for path in found for length in range(len(path))}
-    return [entry for path, entry in found.items() if path not in held]
+        entries.setdefault(path, {**entry, "loc": path})
+    held = {path[:length] for path in entries for length in range(len(path))}
+    return [entry for path, entry in entries.items() if path not in held]
 
 
-def _told(entry: Any, source: Source) -> str:
+def _message(entry: Any, source: Source) -> str:
     path: Sequence[str | int] = entry["loc"]
-    name = ".".join(str(key) for key in path)
+    name, line = ".".join(str(key) for key in path), source.line(tuple(path))
     if entry["type"] == "extra_forbidden":
         for field, model in _PARTS.items():
             if len(path) == 1 and name in model.model_fields:
-                told = ArgumentError("field", name, f"did you mean {f'{field}.{name}'!r}?")
-                return f"{source.place(tuple(path))}: {told}"
-        known = _fields(path[:-1])
-        return f"{source.place(tuple(path))}: {unknown_name('field', name, known)}"
+                error = ArgumentError("field", name, f"did you mean '{field}.{name}'?")
+                return f"{line}: {error}"
+        return f"{line}: {unknown_name('field', name, _fields(path[:-1]))}"
     if entry["type"] == "missing":
-        return f"{source.place(tuple(path))}: {name}: is missing"
-    return f"{source.place(tuple(path))}: {name} = {entry['input']!r}: {entry['msg']}"
+        return f"{line}: {name}: is missing"
+    return f"{line}: {name} = {entry['input']!r}: {entry['msg']}"
 
 
 def _fields(path: Sequence[str | int]) -> list[str]:

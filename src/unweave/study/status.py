@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unweave.study.place import Place
+from unweave.study.folder import StudyPaths
 
-_STALE_SECONDS = (
-    3600.0  # a worker on another machine that says nothing for so long: one metric may take minutes
-)
+_STALE_SECONDS = 3600.0  # of a worker on another machine that writes nothing: one metric may take minutes
 
 
 @dataclass(frozen=True)
@@ -30,57 +28,58 @@ class Status:
     seconds_left: float | None
 
 
-def status(place: Place) -> Status:
+def status(paths: StudyPaths) -> Status:
     """The state of a study: runs are done, failed, running or waiting."""
-    plan = place.planned()
-    workers = living_workers(place)
+    plan = paths.read_plan()
+    workers = living_workers(paths)
     running = {worker["run"] for worker in workers}
-    ending = place.failures_of(plan["done"])
-    failed = {path.name.removesuffix(ending) for path in (place.root / "state").glob(f"*{ending}")}
+    suffix = paths.failure_suffix(plan["done"])
+    failed = {path.name.removesuffix(suffix) for path in (paths.root / "state").glob(f"*{suffix}")}
     groups: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     failures = []
-    runs, done_file = str(place.runs), plan["done"]
-    for job, data, method, _, _ in plan["runs"]:
+    runs, done_file = str(paths.runs), plan["done"]
+    for job, data, method, *_ in plan["runs"]:
         if os.path.exists(f"{runs}/{job}/{done_file}"):  # noqa: PTH110  (thousands of them: Path is slow)
             state = "done"
         elif job in failed:
             state = "failed"
-            failures.append(json.loads(place.failure_file(job, plan["done"]).read_text()))
+            failures.append(json.loads(paths.failure_file(job, plan["done"]).read_text()))
         else:
             state = "running" if job in running else "waiting"
         groups[data, method][state] += 1
     counts: Counter[str] = sum(groups.values(), Counter())
-    return Status(place.name, counts, dict(groups), workers, failures, _seconds_left(counts, workers))
+    return Status(paths.name, counts, dict(groups), workers, failures, _seconds_left(counts, workers))
 
 
-def living_workers(place: Place) -> list[dict[str, Any]]:
-    """What the workers that are alive say. The files of dead ones are removed."""
-    found = []
-    for path in sorted(place.workers.glob("[!.]*.json")):
+def living_workers(paths: StudyPaths) -> list[dict[str, Any]]:
+    """What the workers that are alive do. The files of dead ones are removed."""
+    alive = []
+    for path in sorted(paths.workers.glob("[!.]*.json")):
         try:
-            told = json.loads(path.read_text())
+            activity = json.loads(path.read_text())
         except (OSError, ValueError):
             continue  # it ended just now
-        if _alive(told):
-            found.append(told)
+        if _alive(activity):
+            alive.append(activity)
         else:
             path.unlink(missing_ok=True)
-    return found
+    return alive
 
 
-def watch_workers(place: Place) -> str:
+def worker_activity(paths: StudyPaths) -> str:
     """What the workers do, in a few words for a progress bar."""
     return "; ".join(
-        f"{told['what']} ({told['part']} {told['share']:.0%})"
-        for told in living_workers(place)
-        if told["run"]
+        f"{activity['what']} ({activity['part']} {activity['share']:.0%})"
+        for activity in living_workers(paths)
+        if activity["run"]
     )
 
 
-def _alive(told: dict[str, Any]) -> bool:
-    if told["host"] == socket.gethostname():
-        return Path(f"/proc/{told['pid']}").exists() if Path("/proc").exists() else _signalled(told["pid"])
-    return bool(time.time() - told["time"] < _STALE_SECONDS)
+def _alive(activity: dict[str, Any]) -> bool:
+    if activity["host"] == socket.gethostname():
+        pid = activity["pid"]
+        return Path(f"/proc/{pid}").exists() if Path("/proc").exists() else _signalled(pid)
+    return bool(time.time() - activity["time"] < _STALE_SECONDS)
 
 
 def _signalled(pid: int) -> bool:

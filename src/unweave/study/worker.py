@@ -17,8 +17,15 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-_PARENT_SECONDS, _WAIT_SECONDS, _TELL_SECONDS = 1.0, 0.5, 1.0
+from unweave.files import write_text
+from unweave.study.folder import StudyFolder, open_study, process_name
+
+if TYPE_CHECKING:
+    from unweave.study.planning import Job
+
+_PARENT_SECONDS, _WAIT_SECONDS, _REPORT_SECONDS = 1.0, 0.5, 1.0
 INTERRUPTED = 130
 
 
@@ -31,84 +38,81 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--parent", type=int, default=None, help="end when this process does")
     options = parser.parse_args(arguments)
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # a command in the background hands on a deaf ear
+    # A command that a shell runs in the background ignores SIGINT, and its children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if options.parent is not None:
         _end_with(options.parent)
-    import torch
+    import torch  # takes seconds: only now, so that a parent that is gone is noticed before
+
+    from unweave import extensions
 
     torch.set_num_threads(options.threads)
-    from unweave.study.store import open_study
-
     try:
-        work(open_study(options.root, options.study), options.device)
+        folder = open_study(options.root, options.study)
+        extensions.load(folder.study.imports)
+        work(folder, options.device)
     except KeyboardInterrupt:
         return INTERRUPTED
     return 0
 
 
-def work(folder, device: str = "auto") -> None:  # type: ignore[no-untyped-def]
-    """Take runs of a :class:`~unweave.study.store.StudyFolder` until all are done or failed."""
-    from unweave.study.work import perform
+def work(folder: StudyFolder, device: str = "auto") -> None:
+    """Take runs of a study until all are done or failed."""
+    from unweave.study.perform import perform
 
-    teller = Teller(folder.workers)
+    activity = Activity(folder.workers)
     try:
-        teller.idle("looking for runs that are left")
+        activity.idle("looking for runs that are left")
         left = folder.pending()
         while left:
-            moved = False
+            progressed = False
             for job in left:
-                outcome = perform(folder, job, device, teller.tell)
-                moved |= outcome != "busy"
-                teller.finished += outcome == "done"
+                outcome = perform(folder, job, device, activity.working)
+                progressed |= outcome != "busy"
+                activity.finished += outcome == "done"
             left = folder.pending()
-            if left and not moved:  # others hold them all; one may die
-                teller.idle("waiting for runs that others hold")
+            if left and not progressed:  # others hold them all; one may die
+                activity.idle("waiting for runs that others hold")
                 time.sleep(_WAIT_SECONDS)
     finally:
-        teller.close()
+        activity.close()
 
 
-def told_by(folder: Path, pid: int) -> Path:
-    """The file in which a worker of this machine says what it does, from when it begins until it ends in good order."""
-    from unweave.study.attempts import process_name
-
+def activity_file(folder: Path, pid: int) -> Path:
+    """Where a worker of this machine writes what it does, from when it begins until it ends in good order."""
     return folder / f"{process_name(pid)}.json"
 
 
-class Teller:
-    """Says in a small file what this worker does, for whoever watches the study."""
+class Activity:
+    """What this worker does, in a small file for whoever watches the study."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = told_by(folder, os.getpid())
-        self.started, self.told = time.time(), 0.0
+        self.path = activity_file(folder, os.getpid())
+        self.started, self.written = time.time(), 0.0
         self.finished = 0
 
-    def tell(self, job, part: str, share: float) -> None:  # type: ignore[no-untyped-def]
-        """Note what is done now; at most once a second."""
-        if time.monotonic() - self.told > _TELL_SECONDS or share == 0.0:
+    def working(self, job: Job, part: str, share: float) -> None:
+        """Write what is done now; at most once a second."""
+        if time.monotonic() - self.written > _REPORT_SECONDS or share == 0.0:
             self._write({"run": job.identity, "what": str(job), "part": part, "share": share})
 
     def idle(self, what: str) -> None:
-        """Note that no run is worked on right now."""
+        """Write that no run is worked on right now."""
         self._write({"run": "", "what": what, "part": "", "share": 0.0})
 
     def close(self) -> None:
         """The worker ends."""
         self.path.unlink(missing_ok=True)
 
-    def _write(self, told: dict[str, object]) -> None:
-        from unweave.files import write_text
-
-        self.told = time.monotonic()
-        place = {"host": socket.gethostname(), "pid": os.getpid()}
+    def _write(self, current: dict[str, object]) -> None:
+        self.written = time.monotonic()
+        process = {"host": socket.gethostname(), "pid": os.getpid()}
         times = {"time": time.time(), "started": self.started, "finished": self.finished}
-        write_text(self.path, json.dumps({**place, **times, **told}))
+        write_text(self.path, json.dumps({**process, **times, **current}))
 
 
 def _end_with(parent: int) -> None:
-    """End this process when its parent is gone; whatever it was doing is taken up again by the next worker."""
+    """End this process when its parent is gone; the next worker resumes whatever it was doing."""
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -4,9 +4,9 @@ import pytest
 from unweave.data import from_arrays
 from unweave.errors import DataError
 from unweave.metrics import METRICS, Score
+from unweave.study.scores import applicable, check_values, identity, scalars, units, with_labels
 from unweave.study.source import parse
 from unweave.study.spec import Evaluation, check
-from unweave.study.units import applicable, check_values, identity, scalars, units, with_labels
 
 
 def made(**values):

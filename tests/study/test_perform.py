@@ -4,12 +4,12 @@ import os
 import numpy as np
 import pytest
 
-from unweave.study import measuring
-from unweave.study import work as working
-from unweave.study.attempts import ATTEMPTS, blame_run_of
-from unweave.study.collecting import collect
-from unweave.study.store import open_study
-from unweave.study.work import perform
+from unweave import evaluation
+from unweave.metrics import METRICS, register_metric
+from unweave.study import perform as performing
+from unweave.study.folder import ATTEMPTS, count_crash_of, open_study
+from unweave.study.perform import perform
+from unweave.study.results import collect
 from unweave.study.worker import work
 
 
@@ -81,8 +81,8 @@ def test_an_interrupted_run_goes_on_to_the_same_scores(opened, finished, monkeyp
     kept = scores(folder, job) if part not in ("training", "mig") else {}
 
     asked = []
-    evaluate = measuring.evaluate
-    monkeypatch.setattr(measuring, "evaluate", lambda *a, **k: asked.extend(a[2]) or evaluate(*a, **k))
+    evaluate = evaluation.evaluate
+    monkeypatch.setattr(evaluation, "evaluate", lambda *a, **k: asked.extend(a[2]) or evaluate(*a, **k))
     assert perform(folder, job, "cpu") == "done"
     assert trained in (None, weights.stat().st_mtime_ns)
     assert scores(folder, job).items() >= kept.items()  # none was computed again
@@ -121,14 +121,14 @@ def test_what_killed_writers_left_is_cleared_away(opened):
 
 def test_a_failure_is_recorded_and_the_study_goes_on(opened, monkeypatch):
     folder = opened()
-    train = working.train
+    train = performing.train
 
     def fail(method, *arguments, **settings):
         if settings["seed"] == 1 and method.spec.name == "vae":
             raise ValueError("the loss is purple")
         return train(method, *arguments, **settings)
 
-    monkeypatch.setattr(working, "train", fail)
+    monkeypatch.setattr(performing, "train", fail)
     work(folder, "cpu")
     assert folder.pending() == []
     (told,) = folder.failures()
@@ -140,7 +140,7 @@ def test_a_failure_is_recorded_and_the_study_goes_on(opened, monkeypatch):
     bad = next(job for job in folder.jobs if folder.has_failed(job))
     assert perform(folder, bad, "cpu") == "failed"  # not tried again by itself
 
-    monkeypatch.setattr(working, "train", train)
+    monkeypatch.setattr(performing, "train", train)
     assert folder.forgive() == 1
     assert folder.pending() == [bad]
     assert perform(folder, bad, "cpu") == "done"
@@ -148,8 +148,20 @@ def test_a_failure_is_recorded_and_the_study_goes_on(opened, monkeypatch):
     assert folder.forgive() == 0
 
 
-def test_a_metric_that_fails_leaves_the_others(opened, tiny, monkeypatch):
-    tiny["evaluation"]["metrics"] = ["mig", {"metric": "dci", "learner": "abacus"}, "sap"]
+@pytest.fixture
+def broken():
+    """A metric that always fails."""
+
+    def fail(codes, factors):
+        raise ValueError("the abacus is broken")
+
+    register_metric("broken")(fail)
+    yield "broken"
+    METRICS.unregister("broken")
+
+
+def test_a_metric_that_fails_leaves_the_others(opened, tiny, broken):
+    tiny["evaluation"]["metrics"] = ["mig", broken, "sap"]
     del tiny["evaluation"]["params"]
     folder = opened(tiny)
     assert perform(folder, folder.jobs[0], "cpu") == "failed"
@@ -172,7 +184,7 @@ def test_a_run_that_takes_its_process_down_without_getting_on_has_failed(opened)
     for _ in range(ATTEMPTS):
         with pytest.raises(Killed):
             perform(folder, job, "cpu", stop_at("loading", error=Killed))
-        blame_run_of(folder, os.getpid())
+        count_crash_of(folder, os.getpid())
     assert perform(folder, job, "cpu") == "failed"
     assert folder.failures()[0]["error"] == f"the process that worked on it died {ATTEMPTS} times"
     assert folder.forgive() == 1
@@ -186,7 +198,7 @@ def test_a_run_that_gets_on_is_given_more_attempts(opened):
         for _ in range(ATTEMPTS - 1):
             with pytest.raises(Killed):
                 perform(folder, job, "cpu", stop_at(part, error=Killed))
-            blame_run_of(folder, os.getpid())
+            count_crash_of(folder, os.getpid())
     assert perform(folder, job, "cpu") == "done"
 
 
@@ -197,7 +209,7 @@ def test_a_run_that_goes_down_with_everything_else_is_not_to_blame(opened):
     for _ in range(ATTEMPTS + 2):
         with pytest.raises(Killed):
             perform(folder, job, "cpu", stop_at("training", error=Killed))
-        blame_run_of(folder, 2**30)  # another process, which was on no run
+        count_crash_of(folder, 2**30)  # another process, which was on no run
     folder.attempts(other.identity).write_text('{"count": 5, "progress": [0, 0]}')  # an earlier version's
     assert perform(folder, job, "cpu") == "done"
     assert perform(folder, other, "cpu") == "done"
@@ -225,7 +237,7 @@ def test_a_run_that_another_process_holds_is_busy(opened):
 
 def test_the_lock_is_free_after_an_error(opened, monkeypatch):
     folder = opened()
-    monkeypatch.setattr(working, "train", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(performing, "train", lambda *_, **__: 1 / 0)
     assert perform(folder, folder.jobs[0], "cpu") == "failed"
     with folder.lock(folder.jobs[0].identity):
         pass

@@ -10,11 +10,17 @@ import pandas as pd
 import pytest
 
 from unweave.errors import ArgumentError, UnweaveError
-from unweave.study.attempts import ATTEMPTS
-from unweave.study.collecting import collect
-from unweave.study.ray_executor import RayCluster
-from unweave.study.ray_storage import Storage, StorageError, arrive, blame_away, perform_away
-from unweave.study.running import run
+from unweave.study.driver import run
+from unweave.study.folder import ATTEMPTS
+from unweave.study.ray import (
+    RayCluster,
+    Storage,
+    StorageError,
+    count_crash_in_storage,
+    fetch_run,
+    perform_in_storage,
+)
+from unweave.study.results import collect
 from unweave.study.status import living_workers
 from unweave.study.worker import work
 from unweave.training.run import STATE, steps_done
@@ -199,13 +205,15 @@ def test_an_interrupted_run_goes_on_from_the_storage(opened, finished, tmp_path)
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        perform_away(folder, job, "cpu", interrupt, storage)
+        perform_in_storage(folder, job, "cpu", interrupt, storage)
     shares = []
-    told = perform_away(folder, job, "cpu", lambda job, part, share: shares.append((part, share)), storage)
+    told = perform_in_storage(
+        folder, job, "cpu", lambda job, part, share: shares.append((part, share)), storage
+    )
     assert told == ("done", "")
     assert min(share for part, share in shares if part == "training") > 0.5
     assert not folder.is_done(job)
-    arrive(folder, job, storage)
+    fetch_run(folder, job, storage)
     assert scores(folder, job) == scores(finished, job)
 
 
@@ -228,10 +236,10 @@ def test_a_run_that_takes_its_processes_down_fails(opened, tmp_path):
 
     for _ in range(ATTEMPTS):
         with pytest.raises(Death):
-            perform_away(folder, job, "cpu", die, storage)
+            perform_in_storage(folder, job, "cpu", die, storage)
         assert counted.exists()
-        blame_away(folder, job, storage)
-    outcome, why = perform_away(folder, job, "cpu", die, storage)
+        count_crash_in_storage(folder, job, storage)
+    outcome, why = perform_in_storage(folder, job, "cpu", die, storage)
     assert outcome == "failed"
     assert f"died {ATTEMPTS} times" in why
     assert not counted.exists()  # tried again, it starts to count anew

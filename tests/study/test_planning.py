@@ -5,10 +5,10 @@ import pytest
 from PIL import Image
 
 from unweave.errors import DataError
-from unweave.study.job import missing_methods, plan
+from unweave.study.perform import perform
+from unweave.study.planning import missing_methods, plan_jobs
 from unweave.study.source import Source, parse
 from unweave.study.spec import Study, check, load_study
-from unweave.study.work import perform
 
 POINT = {"data": "dsprites", "method": "beta_vae", "beta": 4, "seed": 0}
 
@@ -16,7 +16,7 @@ POINT = {"data": "dsprites", "method": "beta_vae", "beta": 4, "seed": 0}
 def job(training=None, requires=(), **changes):
     point = {**POINT, **changes}
     study = Study(name="s", training=training or {}, runs=point, requires=list(requires))
-    (found,) = plan(study)
+    (found,) = plan_jobs(study)
     return found
 
 
@@ -43,14 +43,14 @@ def test_equal_runs_have_one_identity(same):
 
 def test_defaults_may_be_given_or_not():
     point = {"data": "dsprites", "method": "beta_vae", "seed": 0}  # beta is 4 by default
-    (found,) = plan(Study(name="other", title="t", training={"batch_size": 64}, runs=point))
+    (found,) = plan_jobs(Study(name="other", title="t", training={"batch_size": 64}, runs=point))
     assert found.identity == job().identity
 
 
 def test_whole_and_other_numbers_in_the_type_of_the_default():
     def annealed(**changes):
         point = {"data": "dsprites", "method": "annealed_vae", "seed": 0, **changes}
-        return plan(Study(name="s", runs=point))[0]
+        return plan_jobs(Study(name="s", runs=point))[0]
 
     assert annealed(**{"method.steps": 1e5, "gamma": 1000}).identity == annealed().identity
     assert annealed(**{"method.steps": 7}).identity != annealed().identity
@@ -94,12 +94,12 @@ def test_training_is_the_default_of_the_grid():
 
 def test_strength_is_the_first_hyperparameter():
     assert (job().strength_name, job().strength) == ("beta", 4.0)
-    (plain,) = plan(Study(name="s", runs={"data": "dsprites", "method": "vae", "seed": 3}))
+    (plain,) = plan_jobs(Study(name="s", runs={"data": "dsprites", "method": "vae", "seed": 3}))
     assert plain.strength_name == ""
     assert math.isnan(plain.strength)
     assert str(plain) == "vae on dsprites, seed 3"
     assert str(job()) == "beta_vae beta 4 on dsprites, seed 0"
-    (second,) = plan(
+    (second,) = plan_jobs(
         Study(
             name="s",
             runs={"data": "dsprites", "method": "dip_vae_i", "lambda_d": 7, "lambda_od": 2, "seed": 0},
@@ -110,7 +110,7 @@ def test_strength_is_the_first_hyperparameter():
 
 def test_a_run_that_the_grid_has_twice_is_planned_once():
     study = Study(name="s", runs=[{**POINT, "beta": [1, 4]}, {**POINT, "beta": [4.0, 2]}])
-    assert [found.strength for found in plan(study)] == [1, 4, 2]
+    assert [found.strength for found in plan_jobs(study)] == [1, 4, 2]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_run_that_the_grid_has_twice_is_planned_once():
 def test_a_point_at_fault_is_told_with_its_line(point, told):
     source = parse(f"name: s\ntitle: t\nruns: {point}\n", "s.yaml")
     with pytest.raises(DataError) as caught:
-        plan(check(source), source)
+        plan_jobs(check(source), source)
     assert str(caught.value).startswith("s.yaml, line 3: in the grid's point {")
     assert told in str(caught.value)
 
@@ -184,7 +184,7 @@ def test_a_setting_at_fault_is_told_with_its_own_line(right, wrong, line):
     assert right in GRID
     source = parse(GRID.replace(right, wrong), "s.yaml")
     with pytest.raises(DataError, match=f"^s.yaml, line {line}: "):
-        plan(check(source), source)
+        plan_jobs(check(source), source)
 
 
 def test_a_folder_is_known_by_what_is_in_it(images, tmp_path, monkeypatch):
@@ -194,7 +194,7 @@ def test_a_folder_is_known_by_what_is_in_it(images, tmp_path, monkeypatch):
     (tmp_path / "s.yaml").write_text("runs: {data: copy, method: vae, seed: 0}")
 
     def identity(**overrides):
-        (found,) = plan(*load_study(tmp_path / "s.yaml", overrides))
+        (found,) = plan_jobs(*load_study(tmp_path / "s.yaml", overrides))
         return found.identity
 
     here = identity()
@@ -207,7 +207,7 @@ def test_a_folder_is_known_by_what_is_in_it(images, tmp_path, monkeypatch):
     table = tmp_path / "copy" / "factors.csv"
     table.write_text(table.read_text() + "\n")
     assert len({here, changed, renamed, identity()}) == 4
-    (named,) = plan(Study(name="s", runs={"data": "dsprites", "method": "vae", "seed": 0}))
+    (named,) = plan_jobs(Study(name="s", runs={"data": "dsprites", "method": "vae", "seed": 0}))
     assert identity(data="dsprites") == named.identity
 
 
@@ -216,19 +216,19 @@ def test_a_study_finds_its_folder_from_everywhere(images, tmp_path, monkeypatch)
     (tmp_path / "s.yaml").write_text(f"runs: {{data: [{images.name}, dsprites], method: vae, seed: 0}}")
     study, _ = load_study(tmp_path / "s.yaml")
     monkeypatch.chdir(tmp_path)
-    assert [found.data for found in plan(study)] == [str(images), "dsprites"]
+    assert [found.data for found in plan_jobs(study)] == [str(images), "dsprites"]
     assert str(images) in study.dump()
 
 
 def test_a_grid_at_fault_is_told_with_its_line():
     source = parse("name: s\nruns:\n  product:\n    - data: dsprites\n    - seed: {range: x}\n", "s.yaml")
     with pytest.raises(DataError, match=r"s.yaml, line 5: runs.product.1.seed: range: 'x': needs one"):
-        plan(check(source), source)
+        plan_jobs(check(source), source)
 
 
 def test_methods_of_a_later_version_can_be_planned():
     point = {"data": "dsprites", "method": "from_the_future", "force": [1, 2], "seed": 0}
-    jobs = plan(Study(name="s", runs=point, requires=["from_the_future"]))
+    jobs = plan_jobs(Study(name="s", runs=point, requires=["from_the_future"]))
     assert missing_methods(jobs) == ["from_the_future"]
     assert [found.strength for found in jobs] == [1, 2]
 
@@ -259,7 +259,7 @@ def test_a_run_that_two_studies_share_is_trained_once(opened, tiny):
 
 def test_a_source_without_lines_will_do():
     with pytest.raises(DataError, match=r"^study: in the grid's point"):
-        plan(check(Source({"name": "s", "runs": {"seed": 0}})))
+        plan_jobs(check(Source({"name": "s", "runs": {"seed": 0}})))
 
 
 def test_the_studys_labels_are_for_methods_that_learn_from_them():
@@ -268,12 +268,12 @@ def test_the_studys_labels_are_for_methods_that_learn_from_them():
         "training": {"labels": {"labelled": 0.5}},
         "runs": {"data": "dsprites", "method": ["beta_vae", "full_vae"], "seed": 0},
     }
-    plain, labelled = plan(check(Source(study)))
+    plain, labelled = plan_jobs(check(Source(study)))
     assert plain.training["labels"] is None
     assert labelled.training["labels"] == {"labelled": 0.5}
     study["training"] = {}
-    assert plan(check(Source(study)))[0].identity == plain.identity
+    assert plan_jobs(check(Source(study)))[0].identity == plain.identity
     study["training"] = {"labels": ["shape"], "prior": "conditional"}  # now every method does
-    assert plan(check(Source({**study, "runs": {**study["runs"], "method": "vae"}})))[0].training[
+    assert plan_jobs(check(Source({**study, "runs": {**study["runs"], "method": "vae"}})))[0].training[
         "labels"
     ] == ["shape"]

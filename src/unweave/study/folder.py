@@ -1,0 +1,253 @@
+"""A study on disk: run directories that all studies of a folder share, and a folder for the rest of each study.
+
+    ROOT/runs/ID/              a run directory, as 'unweave train' writes it, with scores/ and evaluation-*.json
+    ROOT/state/                locks, attempts and failures of runs
+    ROOT/STUDY/                study.yaml (the study, resolved), plan.json (its runs), results.parquet, report/, …
+
+A run is finished for a study when its evaluation-*.json for the study's metrics is there. Every file appears whole or
+not at all, and whoever works on a run holds its lock, which the operating system frees if the process dies.
+
+A process that dies cannot say why. Whoever started it, and lived to see it die, counts that against the run: the
+command for its workers, the driver of a Ray cluster for its tasks. A run that takes down too many processes without
+progress has failed. Where a machine goes down with everything on it, or the command is killed and its workers end with
+it, nothing is counted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock
+
+from unweave.errors import DataError
+from unweave.files import write_text
+
+if TYPE_CHECKING:  # to watch a study takes neither torch nor pydantic
+    from unweave.study.planning import Job, Plan
+    from unweave.study.scores import Unit
+    from unweave.study.spec import Study
+
+SPEC, PLAN = "study.yaml", "plan.json"
+ATTEMPTS = 5  # a run that takes down so many processes without progress has failed
+
+
+@dataclass(frozen=True)
+class StudyPaths:
+    """The files of a study below its root, known without reading the study: enough to watch it."""
+
+    root: Path
+    name: str
+
+    @property
+    def path(self) -> Path:
+        """The study's own folder."""
+        return self.root / self.name
+
+    @property
+    def runs(self) -> Path:
+        """The folder of run directories."""
+        return self.root / "runs"
+
+    @property
+    def workers(self) -> Path:
+        """Where workers write what they do."""
+        return self.path / "workers"
+
+    def run(self, identity: str) -> Path:
+        """A run's directory."""
+        return self.runs / identity
+
+    def failure_suffix(self, done_file: str) -> str:
+        """How the files end that say why a run failed, in a study whose finished runs have ``done_file``."""
+        return f".{done_file.removesuffix('.json')}.failed.json"
+
+    def failure_file(self, identity: str, done_file: str) -> Path:
+        """Why a run failed: in training, or in measuring what the studies with this ``done_file`` ask for."""
+        return self.root / "state" / (identity + self.failure_suffix(done_file))
+
+    def attempts(self, identity: str) -> Path:
+        """How often a run was begun since its last progress."""
+        return self.root / "state" / f"{identity}.attempts.json"
+
+    def lock(self, identity: str) -> FileLock:
+        """Held by whoever works on a run."""
+        path = self.root / "state" / f"{identity}.lock"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return FileLock(path, timeout=0)
+
+    def read_plan(self) -> dict[str, Any]:
+        """What plan.json says: "done", the name of the file of a finished run, and "runs", a list for each run.
+
+        It begins with the run's identity, data, method, strength and seed.
+        """
+        try:
+            content: dict[str, Any] = json.loads((self.path / PLAN).read_text())
+        except FileNotFoundError as error:
+            raise _not_started(self.path) from error
+        except (OSError, ValueError) as error:
+            raise DataError(f"{self.path / PLAN}: cannot be read ({error})") from error
+        return content
+
+
+@dataclass(frozen=True)
+class StudyFolder(StudyPaths):
+    """A study with its plan, and its files: which runs are done, which failed, which are left.
+
+    Examples
+    --------
+    >>> study, source = uw.study.load_study("demo")
+    >>> from pathlib import Path
+    >>> folder = uw.study.StudyFolder(Path("out"), study.name, uw.study.plan(study, source))
+    >>> len(folder.pending())
+    6
+    """
+
+    plan: Plan
+
+    @property
+    def study(self) -> Study:
+        """The study as its file says it."""
+        return self.plan.study
+
+    @property
+    def jobs(self) -> Sequence[Job]:
+        """Its runs."""
+        return self.plan.jobs
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        """What is measured of each run."""
+        return self.plan.units
+
+    @property
+    def done_file(self) -> str:
+        """The name of the file of a run that has all the study's scores."""
+        return self.plan.done_file
+
+    def is_done(self, job: Job) -> bool:
+        """Whether a run has everything that the study asks for."""
+        return (self.run(job.identity) / self.done_file).exists()
+
+    def failure(self, job: Job) -> Path:
+        """Why a run failed. What a study with other metrics could not measure is not this one's."""
+        return self.failure_file(job.identity, self.done_file)
+
+    def has_failed(self, job: Job) -> bool:
+        """Whether a run failed and was not asked for again."""
+        return self.failure(job).exists() and not self.is_done(job)
+
+    def pending(self) -> list[Job]:
+        """The runs that are neither done nor failed."""
+        return [job for job in self.jobs if not self.is_done(job) and not self.has_failed(job)]
+
+    def write(self) -> None:
+        """Write the study and its plan; one of the same name that says something else is kept under another name."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.path / ".lock", timeout=60):
+            file, text = self.path / SPEC, self.study.dump()
+            if file.exists() and file.read_text() != text:
+                file.replace(file.with_name(f"study-until-{time.strftime('%Y%m%d-%H%M%S')}.yaml"))
+            write_text(file, text)
+            write_text(self.path / PLAN, self.plan.to_json())
+
+    def fail(self, job: Job, error: str, trace: str) -> None:
+        """Record that a run failed."""
+        record = {"run": job.identity, "error": error, "trace": trace, "time": time.time(), **job.as_dict()}
+        write_text(self.failure(job), json.dumps(record, indent=1))
+
+    def forgive(self) -> int:
+        """Forget the failures of the study's runs, so that they are tried again; how many there were."""
+        failed = [job for job in self.jobs if self.has_failed(job)]
+        for job in failed:
+            self.attempts(job.identity).unlink(missing_ok=True)
+            self.failure(job).unlink(missing_ok=True)
+        return len(failed)
+
+    def failures(self) -> list[dict[str, Any]]:
+        """What is known of each failed run."""
+        records = []
+        for job in self.jobs:
+            if self.has_failed(job):
+                record = json.loads(self.failure(job).read_text())
+                records.append({**record, "strength": job.strength, "strength_name": job.strength_name})
+        return records
+
+
+def open_study(root: Path, name: str) -> StudyFolder:
+    """A study that was started in a folder, as it was planned then.
+
+    Parameters
+    ----------
+    root
+        the folder of runs and studies: ``--out`` of ``unweave study run``.
+    name
+        the study's name.
+
+    Examples
+    --------
+    >>> study, source = uw.study.load_study("demo")
+    >>> from pathlib import Path
+    >>> uw.study.StudyFolder(Path("out"), "demo", uw.study.plan(study, source)).write()
+    >>> len(uw.study.open_study(Path("out"), "demo").jobs)
+    6
+    """
+    from unweave.study.planning import Plan, plan
+    from unweave.study.spec import load_study
+
+    paths = StudyPaths(root, name)
+    if not (paths.path / SPEC).exists():
+        raise _not_started(paths.path)
+    content = paths.read_plan() if (paths.path / PLAN).exists() else {}
+    if "kinds" in content:
+        return StudyFolder(root, name, Plan.from_json(content))
+    return StudyFolder(root, name, plan(*load_study(paths.path / SPEC)))  # of an older version
+
+
+def process_name(pid: int) -> str:
+    """A process of this machine, among those of all machines that share a folder."""
+    return f"{socket.gethostname()}-{pid}"
+
+
+def begin_attempt(attempts: Path, progress: Sequence[int]) -> bool:
+    """Note that this process begins with a run that is as far as ``progress``; False if the run is given up."""
+    record = _read_attempts(attempts)
+    if record.get("progress") != progress or "crashes" not in record:
+        record = {"progress": progress, "crashes": 0, "begun": []}
+    if record["crashes"] >= ATTEMPTS:
+        return False
+    write_text(attempts, json.dumps({**record, "begun": [*record["begun"], process_name(os.getpid())]}))
+    return True
+
+
+def count_crash(attempts: Path) -> None:
+    """Count against a run that a process died of it."""
+    record = _read_attempts(attempts)
+    if "crashes" in record:
+        write_text(attempts, json.dumps({**record, "crashes": record["crashes"] + 1}))
+
+
+def count_crash_of(paths: StudyPaths, pid: int) -> None:
+    """Count against the run, if any, that a process of this machine was on when it died."""
+    every = paths.attempts("*")
+    for path in every.parent.glob(every.name):
+        if process_name(pid) in _read_attempts(path).get("begun", ()):
+            count_crash(path)
+
+
+def _read_attempts(path: Path) -> dict[str, Any]:
+    with suppress(FileNotFoundError):  # nobody is on it, or it is done by now
+        record: dict[str, Any] = json.loads(path.read_text())
+        return record
+    return {}
+
+
+def _not_started(path: Path) -> DataError:
+    return DataError(f"{path}: no study was started there; 'unweave study run' does")

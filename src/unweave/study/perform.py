@@ -1,0 +1,121 @@
+"""Doing one run of a study: train, encode, measure; each part is kept and never done twice."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Literal
+
+from filelock import Timeout
+
+from unweave.data import Dataset, load
+from unweave.files import remove_leftovers, write_text
+from unweave.methods import VAE, create
+from unweave.study.folder import ATTEMPTS, StudyFolder, begin_attempt
+from unweave.study.planning import Job
+from unweave.study.scores import SCORES, applicable, gather, measure, with_labels
+from unweave.training import Callback, train
+from unweave.training.run import STATE, steps_done
+
+Outcome = Literal["done", "failed", "busy"]
+OnProgress = Callable[[Job, str, float], None]  # a run, what is done of it, and how much of that (0 to 1)
+_OF_TRAIN = ("steps", "batch_size", "learning_rate", "precision")
+
+
+def perform(
+    folder: StudyFolder,
+    job: Job,
+    device: str = "auto",
+    on_progress: OnProgress = lambda job, part, share: None,
+) -> Outcome:
+    """Do what is left of a run. An error is recorded and ends this run only; "busy": another process is on it."""
+    if folder.is_done(job):
+        return "done"
+    lock = folder.lock(job.identity)
+    try:
+        lock.acquire()
+    except Timeout:
+        return "busy"
+    try:
+        if folder.is_done(job):
+            return "done"
+        if folder.has_failed(job) or _given_up(folder, job):
+            return "failed"
+        _finish(folder, job, device, on_progress)
+        folder.attempts(job.identity).unlink(missing_ok=True)
+        return "done"
+    except KeyboardInterrupt:
+        folder.attempts(job.identity).unlink(missing_ok=True)  # not the run's fault
+        raise
+    except Exception as error:
+        folder.fail(job, f"{type(error).__name__}: {error}", traceback.format_exc())
+        return "failed"
+    finally:
+        lock.release()
+
+
+@lru_cache(maxsize=2)
+def load_data(name: str, size: int | None) -> Dataset:
+    """A data set by name, or a folder of images."""
+    return load(name, image_size=size)
+
+
+def create_method(job: Job) -> tuple[VAE, Dataset]:
+    """A run's method, as yet untrained, and its data."""
+    data = load_data(job.data, job.training["image_size"])
+    settings = {name: value for name, value in job.training.items() if name not in (*_OF_TRAIN, "image_size")}
+    return create(job.method, data, **settings, **job.hyperparameters), data
+
+
+def _finish(folder: StudyFolder, job: Job, device: str, on_progress: OnProgress) -> None:
+    on_progress(job, "loading", 0.0)
+    method, data = create_method(job)
+    path = folder.run(job.identity)
+    for part in (path, path / SCORES):
+        remove_leftovers(part)  # we hold the lock: nobody else writes here
+    start = time.monotonic()
+    run = train(
+        method,
+        data,
+        seed=job.seed,
+        device=device,
+        out=path,
+        callbacks=[_TrainingProgress(job, on_progress)],
+        pictures=False,
+        keep_memory=True,
+        log_every=max(1, min(100, job.training["steps"] // 20)),
+        **{name: job.training[name] for name in _OF_TRAIN},
+    )
+    seconds = time.monotonic() - start
+    write_text(path / "job.json", json.dumps(job.as_dict(), indent=1))
+    modes = [mode for mode in method.label_modes if mode in folder.study.evaluation.labels]
+    units = with_labels([unit for unit in folder.units if applicable(unit, data)], modes)
+    measure(run, data, units, lambda unit, share: on_progress(job, unit, share))
+    (path / STATE).unlink(missing_ok=True)  # the optimiser's: three quarters of a run's bytes
+    if not folder.study.evaluation.keep_codes:
+        shutil.rmtree(path / "codes", ignore_errors=True)
+    gather(path, units, folder.done_file, seconds)
+
+
+class _TrainingProgress(Callback):
+    """Reports how far the training of a run is."""
+
+    def __init__(self, job: Job, on_progress: OnProgress) -> None:
+        self.job, self.on_progress = job, on_progress
+
+    def on_log(self, step: int, values: Mapping[str, float]) -> None:
+        self.on_progress(self.job, "training", step / self.job.training["steps"])
+
+
+def _given_up(folder: StudyFolder, job: Job) -> bool:
+    """Note that this process begins with a run; whether it took down too many before, without progress."""
+    path = folder.run(job.identity)
+    scores = [file for file in (path / SCORES).glob("*") if not file.name.startswith(".")]
+    if begin_attempt(folder.attempts(job.identity), [steps_done(path), len(scores)]):
+        return False
+    folder.fail(job, f"the process that worked on it died {ATTEMPTS} times", "")
+    return True

@@ -1,0 +1,328 @@
+"""From a study file to its plan: its runs, with every setting resolved, and what is measured of each.
+
+The driver plans a study once and writes the plan into the study's folder; workers and Ray tasks read it there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from unweave.errors import ArgumentError, DataError, UnweaveError, unknown_name
+from unweave.study.grid import GridError, Point, expand, find_axis
+from unweave.study.source import Source
+from unweave.study.spec import Study, Training
+
+if TYPE_CHECKING:
+    from unweave.study.scores import Unit
+
+FORMAT = 1
+_DEFAULTS = Training().model_dump()
+_AXES = {"data set": "data"}  # arguments that a grid calls otherwise
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of a study: a method with all its hyperparameters, trained on a data set in a stated way from a seed.
+
+    Parameters
+    ----------
+    data
+        a data set's name, or a folder of images.
+    method
+        a method's name.
+    hyperparameters
+        all of the method's own, defaults included.
+    training
+        the fields of :class:`~unweave.study.spec.Training`.
+    seed
+        of everything random.
+    identity
+        the hash of all settings. It names the run's directory, and is equal in every study that contains the run.
+    content
+        of a folder of images: a hash of the images, wherever the folder is.
+    """
+
+    data: str
+    method: str
+    hyperparameters: Mapping[str, Any]
+    training: Mapping[str, Any]
+    seed: int
+    identity: str
+    content: str = ""
+
+    @property
+    def strength_name(self) -> str:
+        """The method's first hyperparameter, by which the papers vary it."""
+        return next(iter(self.hyperparameters), "")
+
+    @property
+    def strength(self) -> float:
+        """Its value; NaN for a method without any."""
+        value = self.hyperparameters.get(self.strength_name)
+        return float(value) if isinstance(value, (int, float)) else math.nan
+
+    @property
+    def group(self) -> str:
+        """What is common to the runs that differ in their seed only."""
+        return _hash({**_identifying(self), "seed": None})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, as they are hashed and stored."""
+        values = {
+            "format": FORMAT,
+            "data": self.data,
+            "method": self.method,
+            "hyperparameters": dict(self.hyperparameters),
+            "training": dict(self.training),
+            "seed": self.seed,
+        }
+        return {**values, "content": self.content} if self.content else values
+
+    def settings(self) -> dict[str, Any]:
+        """Everything by the name that a grid may give it."""
+        qualified = {f"method.{name}": value for name, value in self.hyperparameters.items()}
+        about = {"data": self.data, "method": self.method, "seed": self.seed}
+        return {**qualified, **self.hyperparameters, **self.training, **about}
+
+    def __str__(self) -> str:
+        strength = f" {self.strength_name} {self.strength:g}" if self.strength_name else ""
+        return f"{self.method}{strength} on {self.data}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A study, all its runs and what is measured of each: everything that a worker needs to know.
+
+    Examples
+    --------
+    >>> study, source = uw.study.load_study("demo")
+    >>> plan = uw.study.plan(study, source)
+    >>> len(plan.jobs), plan.units[0].label
+    (6, 'beta_vae')
+    """
+
+    study: Study
+    jobs: Sequence[Job]
+    units: Sequence[Unit]
+
+    @cached_property
+    def done_file(self) -> str:
+        """The name of the file of a run that has all the study's scores."""
+        from unweave.study.scores import identity
+
+        return f"evaluation-{identity(self.units, self.study.evaluation.labels)}.json"
+
+    def to_json(self) -> str:
+        """The plan as text. "done" and "runs" are what watching a study takes, see ``StudyPaths.read_plan``."""
+        kinds: dict[str, int] = {}  # runs that differ in their seed only share their settings
+        runs = []
+        for job in self.jobs:
+            kind = json.dumps(
+                [job.data, job.method, dict(job.hyperparameters), dict(job.training), job.content]
+            )
+            number = kinds.setdefault(kind, len(kinds))
+            runs.append([job.identity, job.data, job.method, job.strength, job.seed, number])
+        parts = {
+            "done": self.done_file,
+            "study": self.study.as_dict(),
+            "units": [unit.as_dict() for unit in self.units],
+            "kinds": [json.loads(kind) for kind in kinds],
+            "runs": runs,
+        }
+        return json.dumps(parts, default=str)
+
+    @staticmethod
+    def from_json(parts: Mapping[str, Any]) -> Plan:
+        """The plan that :meth:`to_json` wrote."""
+        from unweave.study.scores import Unit
+
+        jobs = []
+        for identity, _, _, _, seed, number in parts["runs"]:
+            data, method, hyperparameters, training, content = parts["kinds"][number]
+            jobs.append(Job(data, method, hyperparameters, training, seed, identity, content))
+        units = [Unit(**values) for values in parts["units"]]
+        return Plan(Study.model_validate(parts["study"]), jobs, units)
+
+
+def plan(study: Study, source: Source | None = None) -> Plan:
+    """The plan of a study; nothing is trained or loaded.
+
+    Parameters
+    ----------
+    study, source
+        as :func:`unweave.study.load_study` returns them. With ``source``, the message of a mistake has its line.
+
+    Examples
+    --------
+    >>> study, source = uw.study.load_study("demo", {"seed": 7})
+    >>> str(uw.study.plan(study, source).jobs[0])
+    'vae on dsprites, seed 7'
+    """
+    from unweave.study.scores import units
+
+    return Plan(study, plan_jobs(study, source), units(study.evaluation, source))
+
+
+def plan_jobs(study: Study, source: Source | None = None) -> list[Job]:
+    """All runs of a study, in the order of its grid, each once."""
+    source = source or Source({})
+    try:
+        points = expand(study.runs, ("runs",))
+    except GridError as error:
+        name = ".".join(str(key) for key in error.path)
+        raise DataError(f"{source.line(error.path)}: {name}: {error}") from error
+    resolver = _Resolver(study)
+    jobs: dict[str, Job] = {}
+    for point in points:
+        try:
+            job = resolver.job(point)
+        except UnweaveError as error:
+            line = line_of_setting(error, point, source)
+            raise DataError(f"{line}: in the grid's point {point}: {error}") from error
+        jobs.setdefault(job.identity, job)
+    return list(jobs.values())
+
+
+def missing_methods(jobs: Sequence[Job]) -> list[str]:
+    """The methods of a plan that this version does not have."""
+    from unweave.methods import METHODS
+
+    return sorted({job.method for job in jobs} - set(METHODS))
+
+
+def line_of_setting(error: Exception, settings: Mapping[str, Any], source: Source) -> str:
+    """The line of the setting that an error names, of a run with these settings; else that of the whole grid."""
+    if not isinstance(error, ArgumentError):
+        return source.line(("runs",))
+    name = _AXES.get(error.argument, error.argument)
+    for axis in (name, f"method.{name}", str(error.value)):  # of an unknown name, the value is the axis
+        path = find_axis(source.values.get("runs"), settings, axis, ("runs",))
+        if path is not None:
+            return source.line(path if axis.endswith(name) else path[: path.index(axis) + 1])
+    named = [path for path in source.lines if path[:1] in (("runs",), ("training",)) and path[-1] == name]
+    return source.line(named[0] if len(named) == 1 else ("runs",))
+
+
+class _Resolver:
+    """Turns points of a grid into jobs. Seeds repeat the same settings many times: those are checked once."""
+
+    def __init__(self, study: Study) -> None:
+        self.defaults, self.later = study.training.model_dump(), study.requires
+        self.checked: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+        self.contents: dict[str, str] = {}
+
+    def job(self, point: Point) -> Job:
+        """The run at a point of the grid."""
+        settings = dict(point)
+        for name in ("data", "method", "seed"):
+            if name not in settings:
+                raise ArgumentError(name, None, "every run needs data, method and seed")
+        data, method, seed = (settings.pop(name) for name in ("data", "method", "seed"))
+        if type(seed) is not int or seed < 0:
+            raise ArgumentError("seed", seed, "needs a whole number >= 0")
+        training = {name: settings.pop(name, default) for name, default in self.defaults.items()}
+        # "method.steps" is a hyperparameter whose name the training takes for itself.
+        given = {name.removeprefix("method."): value for name, value in settings.items()}
+        key = json.dumps([data, method, given, training], sort_keys=True, default=str)
+        if key not in self.checked:
+            axes = point.keys() & self.defaults.keys()
+            self.checked[key] = _resolve(data, method, given, training, axes, self.later)
+        hyperparameters, training = self.checked[key]
+        if data not in self.contents:
+            self.contents[data] = _content(data)
+        job = Job(data, method, hyperparameters, training, seed, "", self.contents[data])
+        return replace(job, identity=_hash(_identifying(job))[:20])
+
+
+def _resolve(
+    data: Any, method: Any, given: dict[str, Any], training: dict[str, Any], axes: Any, later: list[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Hyperparameters with their defaults, and checked settings; equal runs come out equal (4 is 4.0)."""
+    from unweave.methods import METHODS, hyperparameters
+    from unweave.methods.registry import label_need
+
+    _check_data(data)
+    _check_names(training)
+    if not isinstance(method, str):
+        raise ArgumentError("method", method, "needs a method's name")
+    if axes:
+        training = _check_training(training)
+    if method not in METHODS:
+        if method in later:
+            return given, training
+        raise unknown_name("method", str(method), [*METHODS, *later])
+    known = hyperparameters(method)
+    for name in given:
+        if name not in known:
+            raise unknown_name(f"hyperparameter of {method}", name, [*known, *Training.model_fields])
+    need = label_need(method, training["prior"], training["extra_terms"], **given)
+    if need == "none" and "labels" not in axes:  # the study's labels are for those that learn from them
+        training = {**training, "labels": None}
+    return {name: _typed(given.get(name, default), default) for name, default in known.items()}, training
+
+
+def _typed(value: Any, default: Any) -> Any:
+    """A number in the type of its default (None stands for one)."""
+    if type(value) is int and (default is None or isinstance(default, float)):
+        return float(value)
+    is_count = type(default) is int and isinstance(value, float) and value.is_integer()
+    return int(value) if is_count else value
+
+
+def _check_training(values: dict[str, Any]) -> dict[str, Any]:
+    from pydantic import ValidationError
+
+    try:
+        return Training.model_validate(values).model_dump()
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ArgumentError(str(first["loc"][0]), first["input"], first["msg"]) from error
+
+
+def _check_data(data: Any) -> None:
+    from unweave.data import registry
+
+    if not isinstance(data, str):
+        raise ArgumentError("data", data, "needs a data set's name or a folder of images")
+    if data not in registry.names() and not Path(data).is_dir():
+        raise unknown_name("data set", data, [*registry.names(), "a folder"])
+
+
+def _check_names(training: Mapping[str, Any]) -> None:
+    from unweave.methods.vae.likelihoods import LIKELIHOODS
+    from unweave.networks.create import ENCODERS
+
+    known = {"architecture": ("auto", *ENCODERS), "reconstruction": LIKELIHOODS}
+    for name, names in known.items():
+        if training[name] not in names:
+            raise unknown_name(name, training[name], names)
+
+
+def _content(data: str) -> str:
+    """Of a folder of images a hash of what is in it; a data set by name is always the same."""
+    from unweave.data import registry
+    from unweave.data.own.folders import folder_content
+
+    return "" if data in registry.names() else folder_content(data)
+
+
+def _identifying(job: Job) -> dict[str, Any]:
+    """What is hashed: of a folder what is in it, not where it is.
+
+    Settings at their default are left out: one that a later version adds changes nothing. A default that changes
+    needs another ``FORMAT``.
+    """
+    changed = {name: value for name, value in job.training.items() if value != _DEFAULTS[name]}
+    values = {**job.as_dict(), "training": changed}
+    return {**values, "data": ""} if job.content else values
+
+
+def _hash(values: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,370 @@
+"""The scores of a run: which metric of which codes, each computed and kept by itself.
+
+A study's evaluation is a list of units. Each unit's score is a file of its own in the run's directory, written as
+soon as it is known; when all are there, one file gathers the rows that the results table has of the run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from unweave.arrays import FloatArray
+from unweave.errors import ArgumentError, DataError
+from unweave.evaluation.evaluate import SAMPLED, UNSUPERVISED, applies, check_settings
+from unweave.files import replacing, write_text
+from unweave.methods.vae.vae import LabelMode
+from unweave.metrics import METRICS, Score, score
+from unweave.study.source import Source
+from unweave.study.spec import Evaluation, MetricEntry
+
+if TYPE_CHECKING:
+    from unweave.data import Dataset
+    from unweave.training import Run
+
+SCORES = "scores"  # the folder of a run's scores
+COLUMNS = ["metric", "representation", "labels", "value", "protocol", "seconds"]  # of the rows of a run
+UDR = "udr"
+UDR_IMAGES = 1_000
+LABEL_MODES: tuple[LabelMode, ...] = ("given", "predicted", "unknown")
+_TRIAL = 40  # points
+_OF_SAMPLED_CODES = ("reconstruction", "kl", "elbo")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One metric of one representation, with everything that decides its value.
+
+    Parameters
+    ----------
+    label
+        the metric's name in the results.
+    metric
+        the metric's name.
+    representation
+        "mean" or "sampled": which codes.
+    protocol, num_train, num_test, seed, params
+        as ``unweave.evaluate`` takes them.
+    labels
+        what an encoder that takes labels u gets as u: "given", "predicted" or "unknown"; None if it takes none.
+    """
+
+    label: str
+    metric: str
+    representation: str
+    protocol: str
+    num_train: int
+    num_test: int
+    seed: int
+    params: dict[str, Any]
+    labels: LabelMode | None = None
+
+    @property
+    def file(self) -> str:
+        """The name of the file that keeps the score; another setting has another name."""
+        # Labels are part of the representation here, as in all files ever written: finished work is not redone.
+        representation = f"{self.representation}_u_{self.labels}" if self.labels else self.representation
+        values = json.dumps({**self.as_dict(), "representation": representation}, sort_keys=True, default=str)
+        digest = hashlib.sha256(values.encode()).hexdigest()[:10]
+        suffix = "safetensors" if self.metric == UDR else "json"  # of a run alone UDR knows the codes only
+        return f"{self.label}-{representation}-{digest}.{suffix}"
+
+    @property
+    def codes(self) -> str:
+        """Which codes it is computed from: those of the mean, or sampled ones."""
+        return "mean" if _of_posterior(self.metric) else self.representation
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, as they are hashed and stored."""
+        return {name: value for name, value in asdict(self).items() if (name, value) != ("labels", None)}
+
+
+def units(evaluation: Evaluation, source: Source | None = None) -> list[Unit]:
+    """All units of an evaluation, checked; with ``source``, the message of a mistake has its line."""
+    source = source or Source({})
+    known: dict[tuple[str, str], Unit] = {}
+    for representation in evaluation.representations:
+        for entry in _entries(evaluation):
+            try:
+                unit = _checked_unit(entry, representation, evaluation, known)
+            except ArgumentError as error:
+                line = line_of_metric(error, evaluation, entry.name, source)
+                given = {**evaluation.params.get(entry.metric, {}), **entry.params}
+                whose = f"{entry.name}: " if error.argument in given else ""
+                raise DataError(f"{line}: {whose}{error}") from error
+            known.setdefault((unit.label, unit.representation), unit)
+    for name in evaluation.params:
+        if name not in {entry.metric for entry in _entries(evaluation)}:
+            unused = ArgumentError("evaluation.params", name, "is not one of the study's metrics")
+            raise DataError(f"{source.line(('evaluation', 'params', name))}: {unused}")
+    return list(known.values())
+
+
+def with_labels(units: Sequence[Unit], modes: Sequence[LabelMode]) -> list[Unit]:
+    """The units of a method whose encoder takes labels: each once for each of ``modes``.
+
+    UDR compares codes that saw no true label.
+    """
+    if not modes:
+        return list(units)
+    labelled = []
+    for unit in units:
+        labelled += [unit] if unit.metric == UDR else [replace(unit, labels=mode) for mode in modes]
+    return labelled
+
+
+def applicable(unit: Unit, data: Dataset) -> bool:
+    """Whether a unit makes sense on a data set: many need discrete factors."""
+    return unit.metric == UDR or applies(unit.metric, data, is_vae=True)
+
+
+def check_values(evaluation: Evaluation, units: Sequence[Unit], source: Source | None = None) -> None:
+    """Try the metrics that were given parameters on a few points, so that a bad value is known before any run."""
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 2, (2, _TRIAL, 2))
+    codes = factors + rng.normal(size=factors.shape)
+    for unit in units:
+        metric = METRICS.get(unit.metric)
+        if unit.params and metric is not None and metric.takes not in ("models", "posterior"):
+            params = {name: value for name, value in unit.params.items() if name not in metric.sizes}
+            try:
+                score(unit.metric, codes[0], factors[0], (codes[1], factors[1]), **params)
+            except ArgumentError as error:
+                line = line_of_metric(error, evaluation, unit.label, source or Source({}))
+                raise DataError(f"{line}: {unit.label}: {error}") from error
+
+
+def line_of_metric(error: ArgumentError, evaluation: Evaluation, label: str, source: Source) -> str:
+    """The line of a metric, by its name in the results, or of the parameter of it that an error names."""
+    entries = [entry if isinstance(entry, str) else entry.name for entry in evaluation.metrics]
+    metric = next((e.metric for e in evaluation.metrics if not isinstance(e, str) and e.name == label), label)
+    for name in (error.argument, str(error.value)):
+        path = ("evaluation", "params", metric, name)
+        if path in source.lines:
+            return source.line(path)
+    last = len(entries) - 1 - entries[::-1].index(label) if label in entries else None
+    return source.line(("evaluation", "metrics") if last is None else ("evaluation", "metrics", last))
+
+
+def identity(units: Sequence[Unit], labels: Sequence[LabelMode] = LABEL_MODES) -> str:
+    """A hash of all units, and of which labels are asked for: it names the file of a run that has them all."""
+    names = "\n".join(sorted(unit.file for unit in units))
+    names += "" if tuple(labels) == LABEL_MODES else f"\n{sorted(labels)}"
+    return hashlib.sha256(names.encode()).hexdigest()[:16]
+
+
+def measure(
+    run: Run, data: Dataset, units: Sequence[Unit], on_progress: Callable[[str, float], None]
+) -> None:
+    """Compute the units that are not there yet.
+
+    ``on_progress`` is called with the unit's label and the share of all units that is done.
+    """
+    from unweave.evaluation import evaluate
+
+    assert run.path is not None
+    folder = run.path / SCORES
+    missing = [unit for unit in units if not (folder / unit.file).exists()]
+    done = len(units) - len(missing)
+    for together in _rounds(missing):
+        clock = time.monotonic()
+        on_progress(together[0].label, done / len(units))
+        if together[0].metric == UDR:
+            _keep_codes(folder / together[0].file, run, data, together[0])
+            done += 1
+            continue
+        by_metric = {unit.metric: unit for unit in together}
+
+        def keep(metric: str, score: Score, by_metric: dict[str, Unit] = by_metric) -> None:
+            nonlocal clock, done
+            unit, now = by_metric[metric], time.monotonic()
+            _keep_score(folder / unit.file, unit, score, tuple(data.space.names), now - clock)
+            clock, done = now, done + 1
+            on_progress(unit.label, done / len(units))
+
+        evaluate(
+            run,
+            data,
+            list(by_metric),
+            cast(Any, together[0].protocol),
+            together[0].seed,
+            num_train=together[0].num_train,
+            num_test=together[0].num_test,
+            params={unit.metric: unit.params for unit in together},
+            codes=cast(Any, together[0].codes),
+            labels=together[0].labels,
+            on_score=keep,
+        )
+
+
+def scalars(unit: Unit, score: Score, factor_names: tuple[str, ...]) -> Iterator[tuple[str, str, float]]:
+    """A score as rows of the results: (metric, representation, value), its value first, then its parts."""
+    home = "sampled" if unit.metric in (SAMPLED, UNSUPERVISED) else unit.representation
+    yield unit.label, home, score.value
+    if unit.metric in METRICS:
+        for name, number in METRICS[unit.metric].scalars(score, factor_names).items():
+            yield f"{unit.label}.{name}", home, number
+        return
+    for name, value in score.details.items():
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            codes = home
+            if unit.metric == UNSUPERVISED:
+                codes = "sampled" if name in _OF_SAMPLED_CODES else "mean"
+            yield f"{unit.label}.{name}", codes, float(value)
+
+
+def gather(run: Path, units: Sequence[Unit], done_file: str, training_seconds: float) -> None:
+    """Gather a run's scores into the one file that says that it is done."""
+    rows = []
+    for unit in units:
+        if unit.metric != UDR:
+            kept = json.loads((run / SCORES / unit.file).read_text())
+            for metric, representation, value in kept["rows"]:
+                codes, _ = split_representation(representation)  # in one word if an older version wrote it
+                rows.append([metric, codes, unit.labels or "", value, unit.protocol, kept["seconds"]])
+    content = {
+        "columns": COLUMNS,
+        "rows": rows,
+        "training_seconds": training_seconds,
+        "finished": time.time(),
+    }
+    write_text(run / done_file, json.dumps(content))
+
+
+def read_scores(path: Path) -> list[dict[str, Any]]:
+    """The scores of a run that is done, by the names of the columns of the results."""
+    content = json.loads(path.read_text())
+    if "columns" in content:
+        return [dict(zip(content["columns"], row, strict=True)) for row in content["rows"]]
+    return [
+        dict(zip(COLUMNS, (metric, *split_representation(name), *rest), strict=True))
+        for metric, name, *rest in content["rows"]
+    ]
+
+
+def read_codes(path: Path) -> tuple[FloatArray, FloatArray]:
+    """What UDR compares: the codes (n, D) of a run on the study's images, and the mean KL (D,) of each latent."""
+    from safetensors.numpy import load_file
+
+    kept = load_file(path)
+    return kept["codes"], kept["kl"]
+
+
+def split_representation(name: str) -> tuple[str, str]:
+    """Representation and labels of what older versions wrote as one word.
+
+    >>> split_representation("mean_u_given"), split_representation("sampled")
+    (('mean', 'given'), ('sampled', ''))
+    """
+    representation, _, labels = name.partition("_u_")
+    return representation, labels
+
+
+def _of_posterior(metric: str) -> bool:
+    """Whether a metric has one value of the posterior, not one for each representation."""
+    return metric in (SAMPLED, UNSUPERVISED) or (metric in METRICS and METRICS[metric].of_posterior)
+
+
+def _entries(evaluation: Evaluation) -> Iterator[MetricEntry]:
+    for entry in evaluation.metrics:
+        if isinstance(entry, MetricEntry):
+            yield entry
+        elif entry in ("paper", "all"):
+            single = [metric for metric in METRICS.values() if metric.takes != "models"]
+            names = [metric.name for metric in single if entry == "all" or metric.paper]
+            yield from (MetricEntry(metric=name) for name in (*names, SAMPLED, UNSUPERVISED))
+        else:
+            yield MetricEntry(metric=entry)
+
+
+def _checked_unit(
+    entry: MetricEntry, representation: str, evaluation: Evaluation, known: Mapping[tuple[str, str], Unit]
+) -> Unit:
+    unit = _unit(entry, representation, evaluation)
+    params = {
+        name: value for name, value in unit.params.items() if (unit.metric, name) != (UDR, "num_images")
+    }
+    check_settings(unit.metric, params)
+    if known.get((unit.label, unit.representation), unit) != unit:
+        raise ArgumentError(
+            "metrics", entry.name, "is there twice with other parameters; name one with 'as:'"
+        )
+    return unit
+
+
+def _unit(entry: MetricEntry, representation: str, evaluation: Evaluation) -> Unit:
+    if entry.metric == UDR or _of_posterior(entry.metric):
+        representation = "mean"
+    label = entry.name
+    if entry.metric == SAMPLED and entry.label is None:
+        label, representation = "gaussian_total_correlation", "sampled"
+    params = {**evaluation.params.get(entry.metric, {}), **entry.params}
+    if entry.metric == UDR:
+        params = {"num_images": UDR_IMAGES, **params}
+    metric = entry.metric
+    if metric == "gaussian_total_correlation" and representation == "sampled":
+        metric = SAMPLED
+    return Unit(
+        label=label,
+        metric=metric,
+        representation=representation,
+        protocol=evaluation.protocol,
+        num_train=evaluation.num_train,
+        num_test=evaluation.num_test,
+        seed=evaluation.seed,
+        params=params,
+    )
+
+
+def _rounds(missing: Sequence[Unit]) -> list[list[Unit]]:
+    """Units that one evaluation computes together: of the same codes, each metric once; UDR by itself."""
+    rounds: list[list[Unit]] = []
+    for unit in missing:
+        for together in rounds:
+            same = (together[0].codes, together[0].labels) == (unit.codes, unit.labels)
+            same &= UDR not in (unit.metric, together[0].metric)
+            if same and unit.metric not in {other.metric for other in together}:
+                together.append(unit)
+                break
+        else:
+            rounds.append([unit])
+    return rounds
+
+
+def _keep_score(path: Path, unit: Unit, score: Score, factors: tuple[str, ...], seconds: float) -> None:
+    content = {
+        "metric": unit.metric,
+        "rows": list(scalars(unit, score, factors)),
+        "seconds": seconds,
+        "params": score.params,
+        "details": score.details,
+    }
+    write_text(path, json.dumps(content, default=_plain))
+
+
+def _keep_codes(path: Path, run: Run, data: Dataset, unit: Unit) -> None:
+    import torch
+    from safetensors.numpy import save_file
+
+    from unweave.evaluation import RepresentationTable
+    from unweave.methods.vae.marginal import usage
+
+    rng = np.random.default_rng([unit.seed, len(data) if data.finite else 0])
+    n = int(unit.params["num_images"])
+    which = data.sample_rows(n, rng) if data.finite else data.sample_factors(n, rng)
+    table = RepresentationTable(run, data, unit.labels)
+    mean, log_variance = (torch.from_numpy(part) for part in np.moveaxis(table.posterior(which, rng), 1, 0))
+    kl = usage(mean.double(), log_variance.double(), run.method.prior is not None).kl.numpy()
+    with replacing(path) as temporary:
+        save_file({"codes": np.ascontiguousarray(mean, np.float32), "kl": kl}, temporary)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
