@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 from unweave.cli import main
+from unweave.study.collecting import collect
 from unweave.study.folder import open_study
-from unweave.study.results import collect
 from unweave.study.source import dump, parse
 from unweave.study.spec import known_studies
 from unweave.study.worker import work
@@ -231,7 +231,7 @@ def test_results_without_sql_are_medians_over_seeds_with_their_intervals(run, re
         for part in ("100", "1000")
     ]
     both = replace(found, table=pd.concat(parts, ignore_index=True))
-    monkeypatch.setattr("unweave.study.results.collect", lambda folder: both)
+    monkeypatch.setattr("unweave.study.collecting.collect", lambda folder: both)
     code, printed, _ = run("study", "results", "tiny", "-o", reference)
     assert code == 0
     lines = [line.split() for line in printed.splitlines()]
@@ -260,7 +260,7 @@ def test_sql_that_mixes_scores_from_true_labels_is_warned_of(run, reference, mon
     found = collect(open_study(reference, "tiny"))
     labelled = found.table.assign(labels=mode)
     both = replace(found, table=pd.concat([found.table, labelled], ignore_index=True))
-    monkeypatch.setattr("unweave.study.results.collect", lambda folder: both)
+    monkeypatch.setattr("unweave.study.collecting.collect", lambda folder: both)
     code, printed, error = run("study", "results", "tiny", "-o", reference, *(("--sql", sql) if sql else ()))
     assert code == 0
     assert printed

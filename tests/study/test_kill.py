@@ -13,8 +13,8 @@ import pytest
 from filelock import Timeout
 
 from unweave.files import is_leftover
+from unweave.study.collecting import collect
 from unweave.study.folder import ATTEMPTS
-from unweave.study.results import collect
 from unweave.study.worker import work
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")

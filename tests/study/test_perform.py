@@ -7,9 +7,9 @@ import pytest
 from unweave import evaluation
 from unweave.metrics import METRICS, register_metric
 from unweave.study import perform as performing
+from unweave.study.collecting import collect
 from unweave.study.folder import ATTEMPTS, count_crash_of, open_study
 from unweave.study.perform import perform
-from unweave.study.results import collect
 from unweave.study.worker import work
 
 

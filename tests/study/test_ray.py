@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from unweave.errors import ArgumentError, UnweaveError
+from unweave.study.collecting import collect
 from unweave.study.driver import run
 from unweave.study.folder import ATTEMPTS
 from unweave.study.ray import (
@@ -20,7 +21,6 @@ from unweave.study.ray import (
     fetch_run,
     perform_in_storage,
 )
-from unweave.study.results import collect
 from unweave.study.status import living_workers
 from unweave.study.worker import work
 from unweave.training.run import STATE, steps_done

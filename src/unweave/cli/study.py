@@ -175,8 +175,8 @@ def status(
 def report(study: StudyName, root: Root = ROOT, imports: Imports = None) -> None:
     """Write the report of the runs so far: one HTML file, figures as PDF and PNG, tables as CSV and LaTeX."""
     load_extensions(imports)
+    from unweave.study.collecting import collect
     from unweave.study.folder import open_study
-    from unweave.study.results import collect
 
     folder = open_study(root, _name(study))
     _report(collect(folder), folder)
@@ -200,8 +200,9 @@ def results(
     """
     from unweave.analyses.scores import seed_medians
     from unweave.files import replacing
+    from unweave.study.collecting import collect
     from unweave.study.folder import open_study
-    from unweave.study.results import collect, query
+    from unweave.study.results import query
 
     table = collect(open_study(root, _name(study))).table
     names = {"value": "median", "n": "runs"}

@@ -1,3 +1,4 @@
+from .collecting import collect as collect
 from .driver import prepare as prepare
 from .driver import run as run
 from .executors import Executor as Executor
@@ -9,7 +10,6 @@ from .planning import Plan as Plan
 from .planning import plan as plan
 from .results import NotInStudyError as NotInStudyError
 from .results import Results as Results
-from .results import collect as collect
 from .results import load as load
 from .results import query as query
 from .results import select as select

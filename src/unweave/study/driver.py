@@ -8,11 +8,12 @@ from pathlib import Path
 
 from unweave.errors import ArgumentError, DataError, MissingDataError, UnweaveError
 from unweave.progress import progress
+from unweave.study.collecting import collect
 from unweave.study.executors import Executor
 from unweave.study.folder import StudyFolder
 from unweave.study.perform import create_method
 from unweave.study.planning import Job, line_of_setting, missing_methods, plan
-from unweave.study.results import Results, collect
+from unweave.study.results import Results
 from unweave.study.scores import applicable, check_values
 from unweave.study.source import Source
 from unweave.study.spec import Study

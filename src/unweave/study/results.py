@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import pandas as pd
 
 from unweave.errors import ArgumentError, DataError, UnweaveError, unknown_name
-from unweave.files import replacing, write_text
 from unweave.optional import require
-from unweave.study.scores import (
-    LABEL_MODES,
-    SCORES,
-    UDR,
-    Unit,
-    read_codes,
-    read_scores,
-    split_representation,
-)
-
-if TYPE_CHECKING:
-    from unweave.study.folder import StudyFolder
-    from unweave.study.planning import Job
+from unweave.study.spec import LABEL_MODES, split_representation
 
 # The columns of results.parquet, in order. ``strength`` is the method's first hyperparameter (NaN if it has none);
 # ``settings`` is everything else that a run was given, as JSON. ``representation`` is "mean" or "sampled"; ``labels``
@@ -240,36 +223,6 @@ def wide(table: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     return runs.join(columns).reset_index()
 
 
-def collect(folder: StudyFolder) -> Results:
-    """The results of all runs that are done, gathered from their directories and written to results.parquet.
-
-    Examples
-    --------
-    >>> study, source = uw.study.load_study("demo")
-    >>> from pathlib import Path
-    >>> folder = uw.study.StudyFolder(Path("out"), study.name, uw.study.plan(study, source))
-    >>> len(uw.study.collect(folder).table)
-    0
-    """
-    done = [job for job in folder.jobs if folder.is_done(job)]
-    rows: list[dict[str, Any]] = []
-    for job in done:
-        about = _about(job)
-        rows += [
-            {**about, **score}
-            for score in read_scores(folder.run(job.identity) / folder.done_file)
-            if not (
-                "." in score["metric"] and math.isnan(score["value"])
-            )  # a part that settings leave undefined
-        ]
-    rows += _agreements(folder, done)
-    table = as_table(rows)
-    with replacing(folder.path / TABLE) as temporary:
-        table.to_parquet(temporary, index=False)
-    spec = {**folder.study.model_dump(mode="json"), "planned": len(folder.jobs)}
-    return Results(folder.name, table, folder.runs, spec, folder.failures())
-
-
 def _with_labels(table: pd.DataFrame) -> pd.DataFrame:
     """A table of an older version, with the column ``labels``."""
     names = {name: split_representation(name) for name in table["representation"].unique()}
@@ -279,52 +232,3 @@ def _with_labels(table: pd.DataFrame) -> pd.DataFrame:
     ).astype({"representation": "str", "labels": "str"})
     known = [name for name in COLUMNS if name in table.columns]
     return table[[*known, *(name for name in table.columns if name not in COLUMNS)]]
-
-
-def _about(job: Job) -> dict[str, Any]:
-    """The columns of a run."""
-    own = ("correlation", "latent_size", "steps")
-    rest = {name: value for name, value in job.hyperparameters.items() if name != job.strength_name}
-    rest |= {name: value for name, value in job.training.items() if name not in own}
-    return {
-        "run": job.identity,
-        "data": job.data,
-        "method": job.method,
-        "strength_name": job.strength_name,
-        "strength": job.strength,
-        "seed": job.seed,
-        **{name: job.training[name] for name in own},
-        "settings": json.dumps(rest, sort_keys=True),
-    }
-
-
-def _agreements(folder: StudyFolder, done: Sequence[Job]) -> list[dict[str, Any]]:
-    """UDR of each run among those that differ from it in the seed only; a group that is known is not done again."""
-    path = folder.path / "udr.json"
-    known: dict[str, list[float]] = json.loads(path.read_text()) if path.exists() else {}
-    groups: dict[str, list[Job]] = defaultdict(list)
-    for job in done:
-        groups[job.group].append(job)
-    current: dict[str, list[float]] = {}
-    rows = []
-    for unit in (unit for unit in folder.units if unit.metric == UDR):
-        shared = {"metric": unit.label, "representation": "mean", "protocol": unit.protocol, "seconds": 0.0}
-        for jobs in (jobs for jobs in groups.values() if len(jobs) > 1):
-            members = "".join([unit.file, *(job.identity for job in jobs)])
-            key = hashlib.sha256(members.encode()).hexdigest()[:20]
-            current[key] = known[key] if key in known else _agreement(folder, jobs, unit)
-            rows += [{**_about(job), **shared, "value": v} for job, v in zip(jobs, current[key], strict=True)]
-    if current != known:
-        write_text(path, json.dumps(current))
-    return rows
-
-
-def _agreement(folder: StudyFolder, jobs: Sequence[Job], unit: Unit) -> list[float]:
-    """UDR of each of some runs."""
-    from unweave.metrics import udr
-
-    settings = {name: value for name, value in unit.params.items() if name != "num_images"}
-    kept = [read_codes(folder.run(job.identity) / SCORES / unit.file) for job in jobs]
-    score = udr([codes for codes, _ in kept], kl_list=[kl for _, kl in kept], **settings)
-    values: list[float] = score.details["per_model"].tolist()
-    return values

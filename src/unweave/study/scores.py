@@ -20,10 +20,9 @@ from unweave.arrays import FloatArray
 from unweave.errors import ArgumentError, DataError
 from unweave.evaluation.evaluate import SAMPLED, UNSUPERVISED, applies, check_settings
 from unweave.files import replacing, write_text
-from unweave.methods.vae.vae import LabelMode
 from unweave.metrics import METRICS, Score, score
 from unweave.study.source import Source
-from unweave.study.spec import Evaluation, MetricEntry
+from unweave.study.spec import LABEL_MODES, Evaluation, LabelMode, MetricEntry, split_representation
 
 if TYPE_CHECKING:
     from unweave.data import Dataset
@@ -33,7 +32,6 @@ SCORES = "scores"  # the folder of a run's scores
 COLUMNS = ["metric", "representation", "labels", "value", "protocol", "seconds"]  # of the rows of a run
 UDR = "udr"
 UDR_IMAGES = 1_000
-LABEL_MODES: tuple[LabelMode, ...] = ("given", "predicted", "unknown")
 _TRIAL = 40  # points
 _OF_SAMPLED_CODES = ("reconstruction", "kl", "elbo")
 
@@ -255,16 +253,6 @@ def read_codes(path: Path) -> tuple[FloatArray, FloatArray]:
 
     kept = load_file(path)
     return kept["codes"], kept["kl"]
-
-
-def split_representation(name: str) -> tuple[str, str]:
-    """Representation and labels of what older versions wrote as one word.
-
-    >>> split_representation("mean_u_given"), split_representation("sampled")
-    (('mean', 'given'), ('sampled', ''))
-    """
-    representation, _, labels = name.partition("_u_")
-    return representation, labels
 
 
 def _of_posterior(metric: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -15,6 +15,8 @@ from unweave.study.source import IMPORTS, Source, change_axes, dump, override, r
 Precision = Literal[
     "32-true", "64-true", "16-true", "16-mixed", "bf16-true", "bf16-mixed", "transformer-engine"
 ]
+LabelMode = Literal["given", "predicted", "unknown"]  # what an encoder that takes labels u gets as u
+LABEL_MODES: tuple[LabelMode, ...] = get_args(LabelMode)
 _RESERVED = ("runs", "state")  # folders that all studies share
 _STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -74,7 +76,7 @@ class Evaluation(BaseModel):
     metrics: list[str | MetricEntry] = Field(default=["paper"], min_length=1)
     protocol: Literal["paper", "dlib"] = "dlib"
     representations: list[Literal["mean", "sampled"]] = ["mean"]
-    labels: list[Literal["given", "predicted", "unknown"]] = ["given", "predicted", "unknown"]
+    labels: list[LabelMode] = list(LABEL_MODES)
     num_train: int = Field(default=10_000, ge=2)
     num_test: int = Field(default=5_000, ge=2)
     seed: int = Field(default=0, ge=0)
@@ -193,6 +195,16 @@ def load_study(
         source.values[IMPORTS] = list(dict.fromkeys(extensions.load(every)))
     change_axes(source, "data", _absolute_folders)
     return check(source), source
+
+
+def split_representation(name: str) -> tuple[str, str]:
+    """Representation and labels of what older versions wrote as one word.
+
+    >>> split_representation("mean_u_given"), split_representation("sampled")
+    (('mean', 'given'), ('sampled', ''))
+    """
+    representation, _, labels = name.partition("_u_")
+    return representation, labels
 
 
 def study_name(study: str | Path) -> str:

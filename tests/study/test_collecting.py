@@ -1,0 +1,162 @@
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from unweave.metrics import udr
+from unweave.study.collecting import collect
+from unweave.study.folder import StudyFolder
+from unweave.study.results import COLUMNS, load
+from unweave.study.scores import UDR, read_codes
+from unweave.study.worker import work
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """The finished study in a folder that may be changed."""
+    root = tmp_path / "copied"
+    shutil.copytree(finished.root, root)
+    return StudyFolder(root, finished.name, finished.plan)
+
+
+def test_the_table_has_its_columns_and_types(finished):
+    table = collect(finished).table
+    assert list(table.columns) == list(COLUMNS)
+    for name, kind in COLUMNS.items():
+        assert table[name].dtype == pd.Series([], dtype=kind).dtype, name
+    pd.testing.assert_frame_equal(load(finished.path), table)
+
+
+def test_a_row_for_each_run_metric_representation_and_protocol(finished):
+    table = collect(finished).table
+    assert not table.duplicated(["run", "metric", "representation", "labels", "protocol"]).any()
+    of_each = {
+        *((f"gaussian_total_correlation{part}", "mean") for part in ("", ".jitter")),
+        *((f"gaussian_total_correlation{part}", "sampled") for part in ("", ".jitter")),
+        ("mig", "mean"),
+        ("modularity", "mean"),
+        ("udr", "mean"),
+        *((f"unsupervised{part}", "sampled") for part in ("", ".reconstruction", ".kl", ".elbo")),
+        *((f"unsupervised{part}", "mean") for part in (".l1", ".l2")),
+    }
+    for _, rows in table.groupby("run"):
+        assert of_each == {(m, r) for m, r in zip(rows["metric"], rows["representation"], strict=True)}
+    assert set(table["run"]) == {job.identity for job in finished.jobs}
+    assert set(table["protocol"]) == {"dlib"}
+    assert np.isfinite(table["value"]).all()
+    assert (table["seconds"] >= 0).all()
+
+
+def test_what_a_row_says_of_its_run(finished):
+    table = collect(finished).table
+    rows = table.drop_duplicates("run").set_index("run")
+    for job in finished.jobs:
+        row = rows.loc[job.identity]
+        assert (row["method"], row["seed"], row["steps"], row["latent_size"]) == (job.method, job.seed, 3, 3)
+        assert row["strength_name"] == ("beta" if job.method == "beta_vae" else "")
+        assert row["strength"] == job.strength or (np.isnan(row["strength"]) and job.method == "vae")
+        settings = json.loads(row["settings"])
+        assert settings["architecture"] == "mlp"
+        assert "beta" not in settings
+        assert "steps" not in settings
+
+
+def test_udr_is_of_the_runs_that_differ_in_their_seed_only(finished):
+    table = collect(finished).table
+    found = table[table["metric"] == "udr"].set_index("run")["value"]
+    assert len(found) == 6
+    unit = next(unit for unit in finished.units if unit.metric == UDR)
+    for strength in (1, 4):
+        jobs = [job for job in finished.jobs if job.strength == strength]
+        assert len(jobs) == 2
+        kept = [read_codes(finished.run(job.identity) / "scores" / unit.file) for job in jobs]
+        assert kept[0][0].shape == (20, 3)
+        score = udr.compute([codes for codes, _ in kept], kl_list=[kl for _, kl in kept], method="spearman")
+        assert [found[job.identity] for job in jobs] == score.details["per_model"].tolist()
+
+
+def test_unfinished_runs_are_left_out(copied):
+    (copied.run(copied.jobs[0].identity) / copied.done_file).unlink()
+    copied.fail(copied.jobs[0], "ValueError: x", "trace")
+    results = collect(copied)
+    assert results.table["run"].nunique() == 5
+    partner = copied.jobs[1].identity  # no other seed is left to agree with
+    assert "udr" not in set(results.table[results.table["run"] == partner]["metric"])
+    assert results.failures[0]["error"] == "ValueError: x"
+    assert results.failures[0]["strength"] == 1.0
+    assert results.runs == copied.runs
+    assert results.spec["planned"] == 6
+    for job in copied.jobs[1:]:
+        (copied.run(job.identity) / copied.done_file).unlink()
+    empty = collect(copied).table
+    assert len(empty) == 0
+    assert list(empty.columns) == list(COLUMNS)
+
+
+def test_agreement_that_is_known_is_not_computed_again(copied, monkeypatch):
+    first = collect(copied).table
+    monkeypatch.setattr("unweave.study.collecting._agreement", lambda *_, **__: pytest.fail("computed again"))
+    pd.testing.assert_frame_equal(collect(copied).table, first)
+
+
+def test_two_kinds_of_agreement_are_both_remembered(opened, tiny, monkeypatch):
+
+    tiny["runs"]["product"][1] = {"method": "vae"}
+    tiny["evaluation"]["metrics"] = [
+        {"metric": "udr", "method": "spearman", "num_images": 20},
+        {"metric": "udr", "as": "udr_lasso", "method": "lasso", "num_images": 20},
+    ]
+    del tiny["evaluation"]["params"]
+    folder = opened(tiny)
+    work(folder, "cpu")
+    first = collect(folder).table
+    assert first.groupby("metric")["run"].nunique().to_dict() == {"udr": 2, "udr_lasso": 2}
+    monkeypatch.setattr("unweave.study.collecting._agreement", lambda *_, **__: pytest.fail("computed again"))
+    pd.testing.assert_frame_equal(collect(folder).table, first)
+
+
+def test_both_representations_and_labels(opened, tiny):
+    from unweave.study.perform import perform
+
+    tiny["evaluation"]["metrics"] = ["mig", {"metric": "mig", "as": "mig_five", "num_bins": 5}]
+    tiny["evaluation"]["representations"] = ["mean", "sampled"]
+    del tiny["evaluation"]["params"]
+    folder = opened(tiny)
+    perform(folder, folder.jobs[0], "cpu")
+    table = collect(folder).table
+    found = {
+        (m, r): v for m, r, v in zip(table["metric"], table["representation"], table["value"], strict=True)
+    }
+    assert set(found) == {(m, r) for m in ("mig", "mig_five") for r in ("mean", "sampled")}
+    assert len(set(found.values())) == 4
+
+
+def test_parts_that_are_not_defined_are_left_out(finished, tmp_path):
+    root = shutil.copytree(finished.root, tmp_path / "copy")
+    copied = StudyFolder(root, finished.name, finished.plan)
+    path = copied.run(copied.jobs[0].identity) / copied.done_file
+    told = json.loads(path.read_text())
+    told["rows"] += [
+        ["mig.part", "mean", "", float("nan"), "dlib", 0.0],
+        ["mig.other", "mean", "", 0.5, "dlib", 0.0],
+    ]
+    path.write_text(json.dumps(told))
+    table = collect(copied).table
+    assert "mig.part" not in set(table["metric"])
+    assert "mig.other" in set(table["metric"])
+
+
+def test_scores_of_an_older_version_are_read(finished, tmp_path):
+    root = shutil.copytree(finished.root, tmp_path / "copy")
+    copied = StudyFolder(root, finished.name, finished.plan)
+    path = copied.run(copied.jobs[0].identity) / copied.done_file
+    content = json.loads(path.read_text())
+    del content["columns"]
+    content["rows"] = [["mig", "mean_u_given", 0.9, "dlib", 2.0], ["mig", "mean_u_unknown", 0.1, "dlib", 3.0]]
+    path.write_text(json.dumps(content))
+    table = collect(copied).table
+    rows = table[table["run"] == copied.jobs[0].identity].query("metric == 'mig'")
+    kept = rows[["representation", "labels", "value", "protocol", "seconds"]].to_numpy().tolist()
+    assert kept == [["mean", "given", 0.9, "dlib", 2.0], ["mean", "unknown", 0.1, "dlib", 3.0]]
