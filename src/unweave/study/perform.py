@@ -14,7 +14,7 @@ from filelock import Timeout
 
 from unweave.data import Dataset, load
 from unweave.files import remove_leftovers, write_text
-from unweave.methods import VAE, create
+from unweave.methods import EncodesWithLabels, Method, create
 from unweave.study.folder import ATTEMPTS, StudyFolder, begin_attempt
 from unweave.study.planning import Job
 from unweave.study.scores import SCORES, applicable, gather, measure, with_labels
@@ -64,7 +64,7 @@ def load_data(name: str, size: int | None) -> Dataset:
     return load(name, image_size=size)
 
 
-def create_method(job: Job) -> tuple[VAE, Dataset]:
+def create_method(job: Job) -> tuple[Method, Dataset]:
     """A run's method, as yet untrained, and its data."""
     data = load_data(job.data, job.training["image_size"])
     settings = {name: value for name, value in job.training.items() if name not in (*_OF_TRAIN, "image_size")}
@@ -92,7 +92,8 @@ def _finish(folder: StudyFolder, job: Job, device: str, on_progress: OnProgress)
     )
     seconds = time.monotonic() - start
     write_text(path / "job.json", json.dumps(job.as_dict(), indent=1))
-    modes = [mode for mode in method.label_modes if mode in folder.study.evaluation.labels]
+    known = method.label_modes if isinstance(method, EncodesWithLabels) else ()
+    modes = [mode for mode in known if mode in folder.study.evaluation.labels]
     units = with_labels([unit for unit in folder.units if applicable(unit, data)], modes)
     measure(run, data, units, lambda unit, share: on_progress(job, unit, share))
     (path / STATE).unlink(missing_ok=True)  # the optimiser's: three quarters of a run's bytes

@@ -342,14 +342,16 @@ def _keep_codes(path: Path, run: Run, data: Dataset, unit: Unit) -> None:
     from safetensors.numpy import save_file
 
     from unweave.evaluation import RepresentationTable
-    from unweave.methods.vae.marginal import usage
+    from unweave.methods import EncodesWithLabels
+    from unweave.objectives import usage
 
     rng = np.random.default_rng([unit.seed, len(data) if data.finite else 0])
     n = int(unit.params["num_images"])
     which = data.sample_rows(n, rng) if data.finite else data.sample_factors(n, rng)
     table = RepresentationTable(run, data, unit.labels)
     mean, log_variance = (torch.from_numpy(part) for part in np.moveaxis(table.posterior(which, rng), 1, 0))
-    kl = usage(mean.double(), log_variance.double(), run.method.prior is not None).kl.numpy()
+    conditional = isinstance(run.method, EncodesWithLabels)
+    kl = usage(mean.double(), log_variance.double(), conditional).kl.numpy()
     with replacing(path) as temporary:
         save_file({"codes": np.ascontiguousarray(mean, np.float32), "kl": kl}, temporary)
 
