@@ -11,6 +11,7 @@ from . import training as training
 from .data import register_data as register_data
 from .errors import UnweaveError as UnweaveError
 from .evaluation import evaluate as evaluate
+from .methods import register_method as register_method
 from .methods import register_term as register_term
 from .metrics import register_metric as register_metric
 from .training import load as load

@@ -314,6 +314,35 @@ def build(
     return method
 
 
+def extensions_of(spec: MethodSpec) -> list[str]:
+    """The user's modules and files that registered a spec's method and terms, as :mod:`unweave.extensions` names them.
+
+    Examples
+    --------
+    >>> extensions_of(MethodSpec("beta_vae", [64, 64, 1]))  # built in
+    []
+    """
+    origins = [registry.origin(name) for registry, name in _registered(spec)]
+    return list(dict.fromkeys(origin for origin in origins if origin is not None))
+
+
+def unknown_names(spec: MethodSpec) -> list[str]:
+    """The method and terms of a spec that nobody has registered in this process, in words; imports nothing.
+
+    Examples
+    --------
+    >>> unknown_names(MethodSpec("my_gan", [64, 64, 1]))
+    ["the method 'my_gan'"]
+    """
+    return [f"the {registry.kind} {name!r}" for registry, name in _registered(spec) if name not in registry]
+
+
+def _registered(spec: MethodSpec) -> list[tuple[Registry[Any], str]]:
+    """What a spec names, and where; terms that were never registered are named by their class, "module:Class"."""
+    terms = [entry["name"] for entry in spec.extra_terms] if isinstance(spec, VAESpec) else []
+    return [(METHODS, spec.name), *((TERMS, name) for name in terms if ":" not in name)]
+
+
 def label_need(
     name: str,
     prior: str | Mapping[str, Any] | None = None,

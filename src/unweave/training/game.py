@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from unweave.data.batches import Batch
-from unweave.methods import Method, Player, Terms
+from unweave.methods.method import Method, Player, Terms
 
 
 class Game(nn.Module):

@@ -13,9 +13,11 @@ from filelock import FileLock, Timeout
 
 from unweave.arrays import to_python
 from unweave.data import Dataset
+from unweave.data.registry import RECIPES
 from unweave.errors import ArgumentError, UnweaveError
 from unweave.files import is_leftover
-from unweave.methods import Method
+from unweave.methods.method import Method
+from unweave.methods.registry import extensions_of
 from unweave.networks import accelerate, keep_freed_memory
 from unweave.parameters import Count, Positive, check_arguments
 from unweave.training.callbacks import Callback, create_pictures
@@ -156,7 +158,14 @@ def plan(
         **settings,
         precision=precision,
         versions=installed_versions(),
+        imports=_imports(method, data),
     )
+
+
+def _imports(method: Method, data: Dataset) -> list[str]:
+    """The user's modules and files that a run needs to be known by name."""
+    origins = [*extensions_of(method.spec), RECIPES.origin(data.name)]
+    return list(dict.fromkeys(origin for origin in origins if origin is not None))
 
 
 @contextmanager

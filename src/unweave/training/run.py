@@ -1,20 +1,28 @@
-"""A run on disk: a directory with its spec, weights, state and history."""
+"""A run: a trained method with its spec and history, in memory or as a directory on disk."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy.typing as npt
-from torch import nn
+import numpy as np
+import torch
+from torch import Tensor, nn
 
+from unweave import extensions
+from unweave.arrays import AnyArray, ArrayLike, SingleArray, as_array
 from unweave.data import Dataset
-from unweave.errors import ArgumentError, DataError
-from unweave.methods import LearnsFromLabels, Method, Term, build
+from unweave.data.batches import to_tensor
+from unweave.errors import ArgumentError, DataError, unknown_name
+from unweave.methods.method import Decodes, Encodes, LearnsFromLabels, Method, Samples, code_size
+from unweave.methods.registry import build, unknown_names
+from unweave.parameters import Count, Seed, check_value
 from unweave.training.checkpoint import load_weights, read_metadata
 from unweave.training.history import Record, read_history
+from unweave.training.images import images_to_tensor, tensor_to_images
 from unweave.training.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -29,7 +37,7 @@ SPEC, WEIGHTS, STATE, HISTORY, FAILURE = (
 )
 
 
-@dataclass
+@dataclass(repr=False)
 class Run:
     """A training run: what was asked for, the method as trained so far, and its records.
 
@@ -47,6 +55,19 @@ class Run:
         the logged values, one mapping per logged step; :attr:`history` has them as a frame.
     data
         what it was trained on, in the process that trained it; None for a run that was loaded.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8), name="dark")
+    >>> method = uw.methods.create("vae", data, latent_size=2, architecture="mlp")
+    >>> run = uw.train(method, data, steps=2, batch_size=4, log_every=1)
+    >>> run
+    Run(vae on dark: 2 of 2 steps, seed 0, in memory)
+    >>> codes = run.encode(data, rows=[0, 3])
+    >>> codes.shape, run.decode(codes).shape, run.sample(5).shape
+    ((2, 2), (2, 8, 8, 1), (5, 8, 8, 1))
+    >>> list(run.history.columns)
+    ['loss', 'reconstruction', 'kl', 'images_per_second']
     """
 
     spec: RunSpec
@@ -68,23 +89,112 @@ class Run:
 
         return pd.DataFrame(self.records, columns=None if self.records else ["step"]).set_index("step")
 
+    # --- using the trained method ----------------------------------------------------------------
+
+    def encode(
+        self, data: Any, rows: ArrayLike | None = None, part: str | None = None, *, seed: Seed = 0
+    ) -> SingleArray:
+        """The codes of images: the mean of q(z|x).
+
+        Parameters
+        ----------
+        data
+            a :class:`~unweave.data.Dataset`; or images, as an array or a tensor: bytes (n, H, W, C) from 0 to 255, or
+            floats in [0, 1], channels last or first.
+        rows
+            which rows (n,) of the data set, or which factors (n, K); None: all rows.
+        part
+            a named part of the code, where the method has several ("c", "z"); None: all of it.
+        seed
+            of the noise of a stochastic data set, whose images are drawn anew at every access.
+
+        Returns
+        -------
+        array (n, D)
+            single precision.
+        """
+        return self.posterior(data, rows, part, seed=seed)[0]
+
+    def posterior(
+        self, data: Any, rows: ArrayLike | None = None, part: str | None = None, *, seed: Seed = 0
+    ) -> tuple[SingleArray, SingleArray]:
+        """Mean and log-variance of q(z|x), (n, D) each; arguments as of :meth:`encode`."""
+        method = self.method
+        if not isinstance(method, Encodes):
+            raise self._lacks(Encodes, "encode images")
+        if part is not None and part not in method.parts:
+            raise unknown_name("part", part, method.parts)
+        columns = slice(None) if part is None else method.parts[part]
+        batches = _image_batches(method, data, rows, check_value("seed", seed, Seed))
+
+        def encode(images: Tensor) -> Tensor:
+            mean, log_variance = method.encode(images)
+            return torch.stack([mean[:, columns], log_variance.expand_as(mean)[:, columns]], dim=1)
+
+        codes = _in_batches(method, encode, batches).numpy()
+        return np.ascontiguousarray(codes[:, 0]), np.ascontiguousarray(codes[:, 1])
+
+    def decode(self, codes: ArrayLike | Tensor) -> SingleArray:
+        """The expected images of codes (n, D): floats (n, H, W, C), for most likelihoods in [0, 1]."""
+        method = self.method
+        if not isinstance(method, Decodes):
+            raise self._lacks(Decodes, "decode codes")
+        given = codes.detach().cpu().numpy() if isinstance(codes, Tensor) else as_array(codes, "codes")
+        if given.ndim != 2 or given.dtype.kind not in "fiu":
+            raise ArgumentError("codes", f"{given.dtype} of shape {given.shape}", "needs numbers (n, D)")
+        if isinstance(method, Encodes) and given.shape[1] != code_size(method):
+            needed = f"needs the shape (n, {code_size(method)})"
+            raise ArgumentError("codes", f"an array of shape {given.shape}", needed)
+        tensor = torch.from_numpy(np.asarray(given, np.float32))
+        return tensor_to_images(_in_batches(method, method.decode, _split(tensor, _batch_size(method))))
+
+    def sample(self, n: Count, seed: Seed = 0) -> SingleArray:
+        """``n`` images from the model: floats (n, H, W, C), for most likelihoods in [0, 1]."""
+        method = self.method
+        if not isinstance(method, Samples):
+            raise self._lacks(Samples, "sample images")
+        n, seed = check_value("n", n, Count), check_value("seed", seed, Seed)
+        generator = torch.Generator(_device(method)).manual_seed(seed)
+        with _inference(method):
+            return tensor_to_images(method.sample(n, generator))
+
+    def _lacks(self, capability: type, purpose: str) -> ArgumentError:
+        kind = f"{type(self.method).__name__} is not an unweave.methods.method.{capability.__name__}"
+        return ArgumentError("method", self.spec.method.name, f"cannot {purpose}: {kind}")
+
+    # --- showing itself --------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        kept = "in memory" if self.path is None else f"in {self.path}"
+        steps = f"{self.step:,} of {self.spec.steps:,} steps"
+        return f"Run({self.spec.method.name} on {self.spec.data['name']}: {steps}, seed {self.spec.seed}, {kept})"
+
+    def _repr_html_(self) -> str:
+        from unweave.training.card import run_card
+
+        return run_card(self)
+
 
 def load(
     path: Path | str,
     *,
+    imports: Iterable[str | Path] = (),
     encoder: nn.Module | None = None,
     decoder: nn.Module | None = None,
-    terms: Sequence[Term[Any]] = (),
-    labels: npt.ArrayLike | None = None,
+    terms: Sequence[Any] = (),
+    labels: ArrayLike | None = None,
 ) -> Run:
     """A run from its directory, on the CPU, ready to encode.
 
-    An unfinished run has the weights of its last checkpoint.
+    An unfinished run has the weights of its last checkpoint. No code is imported but what ``imports`` names: a run that
+    was trained with further modules says which, and stops.
 
     Parameters
     ----------
     path
         the run's directory.
+    imports
+        modules ("my_package.terms") and files ("./my_terms.py") that register what the run was trained with.
     encoder, decoder, terms
         the user's networks and unregistered terms, where the run was trained with such.
     labels
@@ -100,6 +210,8 @@ def load(
     """
     folder = Path(path)
     spec = RunSpec.read(folder / SPEC)
+    extensions.load(imports)
+    _check_imports(spec, folder)
     method = build(spec.method, encoder=encoder, decoder=decoder, terms=terms)
     step = steps_done(folder)
     if step == spec.steps and (folder / WEIGHTS).exists():
@@ -127,3 +239,72 @@ def steps_done(folder: Path) -> int:
         if (folder / name).exists()
     ]
     return max(done, default=0)
+
+
+def _check_imports(spec: RunSpec, folder: Path) -> None:
+    """Refuse a run of methods or terms that are not known here, and say which import makes them so."""
+    unknown = unknown_names(spec.method)
+    if unknown and spec.imports:
+        names = ", ".join(spec.imports)
+        options = " ".join(f"--import {name}" for name in spec.imports)
+        raise DataError(
+            f"{folder}: {', '.join(unknown)} is not known here. The run was trained with code of {names}, which is "
+            f"imported only if you ask for it: uw.load(path, imports={spec.imports!r}), or {options}"
+        )
+
+
+def _image_batches(method: Method, data: Any, rows: ArrayLike | None, seed: int) -> Iterator[Tensor]:
+    """The images of a data set, or a user's, as tensors of a method's batch size; checked before the first."""
+    size = _batch_size(method)
+    if not isinstance(data, Dataset):
+        images = images_to_tensor(data, method.spec.image_shape)
+        chosen = images if rows is None else images[torch.as_tensor(as_array(rows, "rows"))]
+        return _split(chosen, size)
+    method.check_data(data)
+    which: AnyArray = np.arange(len(data)) if rows is None else as_array(rows, "rows")
+    # Of factors several images may show each: the source of random numbers chooses.
+    rng = np.random.default_rng(seed) if data.stochastic or which.ndim == 2 else None
+    parts = (which[start : start + size] for start in range(0, len(which), size))
+    return (to_tensor(data.images(part, rng)) for part in parts)
+
+
+def _split(tensor: Tensor, size: int) -> Iterator[Tensor]:
+    return (tensor[start : start + size] for start in range(0, len(tensor), size))
+
+
+def _in_batches(method: Method, function: Callable[[Tensor], Tensor], batches: Iterable[Tensor]) -> Tensor:
+    """Apply a function to batches of one size, the last one filled up; single precision, on the CPU.
+
+    Networks may round differently for another number of rows. So a row's result does not depend on the others.
+    """
+    size, device = _batch_size(method), _device(method)
+    results = []
+    with _inference(method):
+        for batch in batches:
+            count = len(batch)
+            full = batch if count == size else torch.cat([batch] * -(-size // count))[:size]
+            results.append(function(full.to(device))[:count].float().cpu())
+    if not results:
+        raise ArgumentError("rows", [], "needs at least one")
+    return torch.cat(results)
+
+
+@contextmanager
+def _inference(method: Method) -> Iterator[None]:
+    """No gradients, and the method as it is after training."""
+    was_training = method.training
+    method.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        if was_training:
+            method.train()
+
+
+def _batch_size(method: Method) -> int:
+    return 64 if _device(method).type == "cpu" else 1024
+
+
+def _device(method: Method) -> torch.device:
+    return next((parameter.device for parameter in method.parameters()), torch.device("cpu"))

@@ -18,7 +18,7 @@ from unweave.data import Dataset
 from unweave.data.batches import Batch
 from unweave.errors import UnweaveError
 from unweave.files import write_text
-from unweave.methods import Player, Terms
+from unweave.methods.method import Player, Terms
 from unweave.parameters import Count, Positive, check_fields
 from unweave.progress import Advance, progress
 from unweave.training.callbacks import Callback

@@ -17,7 +17,7 @@ from unweave import __version__
 from unweave.data import Dataset
 from unweave.errors import ArgumentError, DataError
 from unweave.files import write_text
-from unweave.methods import MethodSpec
+from unweave.methods.spec import MethodSpec
 
 FORMAT = 1
 _PACKAGES = ("torch", "numpy", "lightning-fabric")
@@ -27,8 +27,28 @@ _PACKAGES = ("torch", "numpy", "lightning-fabric")
 class RunSpec:
     """A method, a data set and how the one is trained on the other.
 
-    Equal specs make equal runs, bit for bit, on the same machine and versions. ``versions`` are those that a
-    run was started with; they are written down, and are no part of its identity.
+    Equal specs make equal runs, bit for bit, on the same machine and versions.
+
+    Parameters
+    ----------
+    method
+        what is trained.
+    data
+        what it is trained on, by name, shape and factors.
+    steps, batch_size, learning_rate, seed, precision
+        the arguments of :func:`~unweave.training.train`.
+    versions
+        of the packages that the run was started with. No part of its identity.
+    imports
+        the modules and files of users that registered its method, terms or data. No part of its identity.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8))
+    >>> method = uw.methods.create("beta_vae", data, beta=6, architecture="mlp")
+    >>> short, long = (uw.training.plan(method, data, steps) for steps in (10, 1000))
+    >>> short.identity == long.identity
+    False
     """
 
     method: MethodSpec
@@ -39,17 +59,17 @@ class RunSpec:
     seed: int
     precision: str = "32-true"
     versions: dict[str, str] = field(default_factory=dict, compare=False)
+    imports: list[str] = field(default_factory=list, compare=False)
 
     @property
     def identity(self) -> str:
         """A hash of everything that decides what the run becomes, its length in steps included."""
-        values = self.as_dict()
-        del values["versions"]
-        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(self._deciding(), sort_keys=True).encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, as in spec.yaml."""
-        return {"format": FORMAT, **asdict(self), "method": self.method.as_dict()}
+        """Plain values, as in spec.yaml; without ``imports`` where there are none."""
+        values = {"format": FORMAT, **asdict(self), "method": self.method.as_dict()}
+        return values if self.imports else {key: values[key] for key in values if key != "imports"}
 
     def write(self, path: Path) -> None:
         """Write spec.yaml, whole or not at all."""
@@ -68,9 +88,9 @@ class RunSpec:
         except (OSError, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
             raise DataError(f"{path}: not a run spec ({error})") from error
 
-    def check_same_run(self, found: RunSpec, folder: Path) -> None:
+    def check_same_run(self, saved: RunSpec, folder: Path) -> None:
         """Refuse to go on with a directory that holds a run of another spec. More steps are allowed."""
-        ours, theirs = self._flat(), found._flat()
+        ours, theirs = self._flat(), saved._flat()
         different = sorted(
             key for key in ours | theirs if ours.get(key) != theirs.get(key) and key != "steps"
         )
@@ -79,15 +99,17 @@ class RunSpec:
                 f"{key} is {theirs.get(key)!r} there, {ours.get(key)!r} here" for key in different
             )
             raise ArgumentError("out", str(folder), f"holds a run of another spec: {changes}")
-        if found.steps > self.steps:
+        if saved.steps > self.steps:
             raise ArgumentError(
-                "steps", self.steps, f"the run in {folder} is for {found.steps} steps already"
+                "steps", self.steps, f"the run in {folder} is for {saved.steps} steps already"
             )
 
+    def _deciding(self) -> dict[str, Any]:
+        """The values that decide what the run becomes."""
+        return {key: value for key, value in self.as_dict().items() if key not in ("versions", "imports")}
+
     def _flat(self) -> dict[str, Any]:
-        values = self.as_dict()
-        del values["versions"]
-        return _flatten(json.loads(json.dumps(values)))
+        return _flatten(json.loads(json.dumps(self._deciding())))
 
 
 def describe_data(data: Dataset) -> dict[str, Any]:
