@@ -6,12 +6,10 @@ from sklearn.svm import LinearSVC
 from unweave.errors import ArgumentError
 from unweave.metrics.predictors.sap import sap, sap_gaps
 from unweave.metrics.sample import check_sample
-from unweave.metrics.solvers.liblinear_lines import liblinear_lines
-from unweave.metrics.solvers.line_classifiers import best_thresholds, squared_hinge_lines
 
 
 def draw(n, sizes=(2, 3, 5), noise=0.4, latents=4, seed=0, shift=0.0, scale=1.0):
-    """Codes that mix standardised factors and noise, at any place and scale."""
+    """Codes that mix standardised factors and noise, at any mean and scale."""
     random = np.random.default_rng(seed)
     factors = np.stack([random.integers(0, size, n) for size in sizes], axis=1)
     mixing = np.random.default_rng(99).normal(size=(len(sizes), latents))
@@ -25,34 +23,6 @@ def svm(x, y, **settings):
 
 def converged_svm(x, y):
     return svm(x, y, tol=1e-10, max_iter=100_000)
-
-
-def draw_line(classes, shift, scale):
-    """Sorted points and their classes, of unequal size."""
-    random = np.random.default_rng(classes)
-    labels = np.concatenate([np.arange(classes), random.integers(0, classes, 200) ** 2 // classes])
-    return np.sort(scale * (labels + random.normal(size=len(labels))) + shift), labels
-
-
-@pytest.mark.parametrize(("shift", "scale"), [(0, 1), (3, 2), (-20, 5), (0, 0.05), (0, 0)])
-@pytest.mark.parametrize("classes", [2, 3, 7])
-def test_squared_hinge_lines_are_those_of_liblinear(classes, shift, scale):
-    x, labels = draw_line(classes, shift, scale)
-    lines = squared_hinge_lines(x, labels, classes, 0.01)
-    machine = converged_svm(x, labels)
-    np.testing.assert_allclose(lines[:, 0], machine.coef_[:, 0], atol=1e-6, rtol=1e-5)
-    np.testing.assert_allclose(lines[:, 1], machine.intercept_, atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("shift", "scale"), [(0, 1), (3, 2), (-20, 5), (0, 0.05), (0, 0), (0, 100), (500, 30)]
-)
-@pytest.mark.parametrize("classes", [2, 3, 7])
-def test_liblinear_lines_stop_where_liblinear_does(classes, shift, scale):
-    x, labels = draw_line(classes, shift, scale)
-    lines, machine = liblinear_lines(x, labels, classes, 0.01), svm(x, labels)
-    np.testing.assert_allclose(lines[:, 0], machine.coef_[:, 0], rtol=1e-7, atol=1e-12)
-    np.testing.assert_allclose(lines[:, 1], machine.intercept_, rtol=1e-7, atol=1e-12)
 
 
 @pytest.mark.parametrize(("shift", "scale"), [(0, 1), (5, 40)])
@@ -98,30 +68,6 @@ def test_regression_is_squared_correlation_of_train():
         for j in range(3):
             r = np.corrcoef(train.codes[:, i], train.factors[:, j])[0, 1]
             assert score.details["matrix"][i, j] == pytest.approx(r**2, abs=1e-12)
-
-
-def brute_force_thresholds(x, labels, classes):
-    """Every choice of K - 1 cuts and of a class for each interval."""
-    from itertools import combinations_with_replacement, product
-
-    cuts = np.concatenate([[-np.inf], (np.unique(x)[1:] + np.unique(x)[:-1]) / 2])
-    best = 0.0
-    for chosen in combinations_with_replacement(cuts, classes - 1):
-        interval = np.searchsorted(np.array(chosen), x)
-        for assigned in product(range(classes), repeat=classes):
-            predicted = np.array(assigned)[interval]
-            recalls = [np.mean(predicted[labels == k] == k) for k in range(classes)]
-            best = max(best, float(np.mean(recalls)))
-    return best
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("classes", [2, 3])
-def test_thresholds_are_the_best_there_are(classes, seed):
-    random = np.random.default_rng(seed)
-    labels = np.concatenate([np.arange(classes), random.integers(0, classes, 9)])
-    x = np.sort(random.integers(0, 7, len(labels)) + 0.0)
-    assert best_thresholds(x, labels, classes) == pytest.approx(brute_force_thresholds(x, labels, classes))
 
 
 def test_threshold_of_a_binary_factor_is_its_balanced_accuracy():

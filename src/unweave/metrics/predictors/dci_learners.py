@@ -136,31 +136,31 @@ def l1_svm(train: Sample, test: Sample, seed: int) -> Fit:
     fit = _classify(train, test, create, lambda model: np.abs(model.weights[:, :-1]).mean(axis=0))
     several = [len(np.unique(column)) > 1 for column in train.factors.T]
     converged = np.ones(len(several), dtype=bool)
-    converged[several] = [machine.rounds < _L1Machines.most_rounds for machine in machines]
+    converged[several] = [machine.iterations < _L1Machines.max_iter for machine in machines]
     return Fit(fit.importances, fit.train_scores, fit.test_scores, converged)
 
 
 class _L1Machines:
     """The machines of all classes of one factor."""
 
-    most_rounds = 1000
+    max_iter = 1000
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
     def fit(self, codes: FloatArray, target: IntArray) -> None:
-        from unweave.metrics.solvers.l1_machines import l1_machines
+        from unweave.metrics.solvers.l1_svm import fit_l1_svm
 
         self.values, labels = np.unique(target, return_inverse=True)
-        self.weights, self.rounds = l1_machines(
-            codes, labels, len(self.values), self.seed, rounds=self.most_rounds
+        self.weights, self.iterations = fit_l1_svm(
+            codes, labels, len(self.values), self.seed, max_iter=self.max_iter
         )
 
     def predict(self, codes: FloatArray) -> IntArray:
         scores = codes @ self.weights[:, :-1].T + self.weights[:, -1]
         best = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
-        found: IntArray = self.values[best]
-        return found
+        predicted: IntArray = self.values[best]
+        return predicted
 
 
 def lasso(train: Sample, test: Sample, seed: int) -> Fit:

@@ -88,8 +88,7 @@ def squared_correlation(sample: Sample) -> FloatArray:
 
 def _svm(train: Sample, test: Sample, solver: Solver, C: float, seed: int) -> FloatArray:
     """Test accuracy of one machine per code and factor (D, K)."""
-    from unweave.metrics.solvers.liblinear_lines import liblinear_lines
-    from unweave.metrics.solvers.line_classifiers import squared_hinge_lines
+    from unweave.metrics.solvers.single_code_svm import exact_svm_lines, liblinear_svm_lines
 
     latents, factors = train.codes.shape[1], train.factors.shape[1]
     matrix = np.zeros((latents, factors))
@@ -104,7 +103,7 @@ def _svm(train: Sample, test: Sample, solver: Solver, C: float, seed: int) -> Fl
             elif solver == "liblinear_dual":
                 predicted = _dual(code, labels, held_out, C, random)
             else:
-                fit = squared_hinge_lines if solver == "exact" else liblinear_lines
+                fit = exact_svm_lines if solver == "exact" else liblinear_svm_lines
                 order = orders[:, i]
                 predicted = _predict(fit(code[order], labels[order], len(classes), C), held_out)
             matrix[i, j] = np.mean(classes[predicted] == test.factors[:, j])
@@ -149,7 +148,7 @@ def _dual(
 
 def _threshold(sample: Sample) -> FloatArray:
     """Balanced accuracy of the best thresholds, for each code and factor (D, K)."""
-    from unweave.metrics.solvers.line_classifiers import best_thresholds
+    from unweave.metrics.solvers.threshold_accuracy import threshold_accuracy
 
     matrix = np.zeros((sample.codes.shape[1], sample.factors.shape[1]))
     orders = np.argsort(sample.codes, axis=0, kind="stable")
@@ -157,5 +156,5 @@ def _threshold(sample: Sample) -> FloatArray:
         classes, labels = np.unique(sample.factors[:, j], return_inverse=True)
         for i in range(matrix.shape[0]):
             order = orders[:, i]
-            matrix[i, j] = best_thresholds(sample.codes[order, i], labels[order], len(classes))
+            matrix[i, j] = threshold_accuracy(sample.codes[order, i], labels[order], len(classes))
     return matrix
