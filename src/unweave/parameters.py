@@ -187,8 +187,8 @@ def _check_union(name: str, value: Any, annotation: Any, options: Sequence[Any])
 
 
 def _check_sequence(name: str, value: Any, origin: Any, arguments: Sequence[Any]) -> Any:
-    if isinstance(value, np.ndarray) and value.ndim == 1:
-        value = value.tolist()
+    if isinstance(value, np.ndarray) and value.ndim > 0:
+        value = value.tolist() if value.ndim == 1 else list(value)
     if not isinstance(value, list | tuple | range):
         raise ArgumentError(name, value, "needs a list")
     if origin is tuple and arguments and arguments[-1] is not Ellipsis:

@@ -7,8 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unweave.metrics.predictors import dci_scores
-from unweave.metrics.predictors.dci import dci
+from unweave.metrics.predictors.dci import (
+    completeness,
+    completeness_per_factor,
+    dci,
+    disentanglement,
+    disentanglement_per_code,
+)
 from unweave.metrics.predictors.explicitness import explicitness
 from unweave.metrics.predictors.sap import sap, sap_gaps
 from unweave.metrics.sample import check_sample
@@ -171,14 +176,10 @@ def formulas(kind):
 @pytest.mark.parametrize("case", formulas("dci_scores"), ids=lambda case: case["name"])
 def test_dci_formulas(case):
     matrix, expected = np.array(case["input"]["importance_[D,K]"]), case["expected"]
-    agree("dci formulas", dci_scores.disentanglement(matrix), expected["disentanglement"], case["tolerance"])
-    agree("dci formulas", dci_scores.completeness(matrix), expected["completeness"], case["tolerance"])
-    agree(
-        "dci formulas", dci_scores.disentanglement_per_code(matrix), expected["per_code"], case["tolerance"]
-    )
-    agree(
-        "dci formulas", dci_scores.completeness_per_factor(matrix), expected["per_factor"], case["tolerance"]
-    )
+    agree("dci formulas", disentanglement(matrix), expected["disentanglement"], case["tolerance"])
+    agree("dci formulas", completeness(matrix), expected["completeness"], case["tolerance"])
+    agree("dci formulas", disentanglement_per_code(matrix), expected["per_code"], case["tolerance"])
+    agree("dci formulas", completeness_per_factor(matrix), expected["per_factor"], case["tolerance"])
 
 
 @pytest.mark.parametrize("case", formulas("sap_gap"), ids=lambda case: case["name"])

@@ -1,6 +1,6 @@
 """Metrics of representations: functions of codes and factors, from any encoder of any framework.
 
->>> factors = np.random.default_rng(0).integers(0, 4, (1000, 2))
+>>> factors = np.indices((4, 4)).reshape(2, -1).T  # each combination of two factors
 >>> uw.metrics.mig(-factors, factors)
 mig = 1
 """

@@ -43,7 +43,7 @@ def with_interval(
 
 
 def random_half(n: int, rng: np.random.Generator) -> IntArray:
-    """A random half of n rows, none repeated: repeated rows would look like information to many metrics.
+    """A random half of n rows, none repeated: repeated rows would count as information in many metrics.
 
     Halves spread around their mean as whole samples do: drawn without replacement they have the variance s^2 / n.
     """

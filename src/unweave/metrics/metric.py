@@ -221,8 +221,8 @@ class Metric:
 
         Examples
         --------
-        >>> sample = uw.metrics.Sample(np.eye(3), np.eye(3, dtype=int))
-        >>> uw.metrics.mig.compute(sample, num_bins=2)
+        >>> codes = np.linspace(0, 1, 8)[:, None]
+        >>> uw.metrics.mig.compute(uw.metrics.Sample(codes, (8 * codes).astype(int)), num_bins=8)
         mig = 1
         """
         own = self.check_params(params)
@@ -386,18 +386,25 @@ class Metric:
 
     def _public_doc(self) -> str:
         """The function's docstring, with the parameters that all metrics share."""
-        text = inspect.getdoc(self.function) or self.name
-        signature = self._public_signature().parameters
-        first = [_describe(name) for name in self._input_names if name in signature]
-        last = [_describe(name) for name in ("test", "seed", "bootstrap") if name in signature]
+        text = inspect.getdoc(self.function) or f"The metric {self.name}."
+        head, *sections = re.split(r"^(?=\w+\n-{3,}\n)", text, flags=re.MULTILINE)
         heading = "Parameters\n----------\n"
-        before, _, after = text.partition(heading)
-        own, section, rest = after, "", ""
-        if next_section := re.search(r"^\w+\n-{3,}$", after, re.MULTILINE):
-            own, rest = after[: next_section.start()], after[next_section.start() :]
-            section = "\n"
-        body = "\n".join([*first, *([own.strip("\n")] if own.strip() else []), *last])
-        return f"{before.rstrip()}\n\n{heading}{body}\n{section}{rest}"
+        special = "".join(
+            s.removeprefix(heading).strip("\n") + "\n" for s in sections if s.startswith(heading)
+        )
+        shared = [name for name in self._public_signature().parameters if name in _SHARED]
+        first = "".join(self._describe(name) for name in shared if name in self._input_names)
+        last = "".join(self._describe(name) for name in shared if name not in self._input_names)
+        rest = "".join(section for section in sections if not section.startswith(heading))
+        return f"{head.rstrip()}\n\n{heading}{first}{special}{last}\n{rest}".rstrip() + "\n"
+
+    def _describe(self, name: str) -> str:
+        text = _SHARED[name]
+        if name == "factors":
+            text = {"none": "not used", "any": "(n, K) numbers, or (n,) of a single factor"}.get(
+                self.factors, text
+            )
+        return f"{name}\n    {text}.\n"
 
 
 _SHARED = {
@@ -410,10 +417,6 @@ _SHARED = {
     "seed": "of everything random",
     "bootstrap": "how many resamplings for a 95 % interval in ``details``; see :func:`unweave.metrics.score`",
 }
-
-
-def _describe(name: str) -> str:
-    return f"{name}\n    {_SHARED[name]}."
 
 
 def _check_posterior(name: str, mean: Any, log_variance: Any) -> tuple[FloatArray, FloatArray]:

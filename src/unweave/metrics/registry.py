@@ -78,7 +78,7 @@ def score(
         of everything random.
     bootstrap
         how many resamplings to make for a 95 % interval, put into ``details["interval"]``. Each takes a random
-        half of the rows, without repeating any: repeated rows would look like information to many metrics. Halves
+        half of the rows, without repeating any: repeated rows would count as information in many metrics. Halves
         spread around their mean as whole samples do, so the interval is the value plus that spread. It is not
         clipped to the metric's range: a bound may pass 1.
     params

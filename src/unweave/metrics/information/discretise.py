@@ -16,7 +16,7 @@ def discretise(codes: AnyArray, num_bins: Count = 20, *, rule: Rule = "histogram
     """The bin of every code: (n, D) numbers to (n, D) integers from 0 to ``num_bins`` - 1.
 
     Each dimension has ``num_bins`` bins of equal width between its smallest and its largest value. Bins are
-    closed below and open above, the last one is closed on both sides. Two rules place the inner edges, and
+    closed below and open above, the last one is closed on both sides. The two rules for the inner edges
     differ only in how they round, which matters for codes on a regular grid:
 
     - ``histogram``: the edges of ``numpy.histogram``, to the last bit (disentanglement_lib), in single precision if

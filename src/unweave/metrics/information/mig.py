@@ -28,20 +28,44 @@ RULE_OF: dict[Denominator, Rule] = {"factor": "histogram", "code": "min_max"}
 def mig(
     sample: Sample, *, num_bins: Count = 20, denominator: Denominator = "factor", rule: Rule | None = None
 ) -> Score:
-    """MIG = mean over k of (I(z_a; v_k) - I(z_b; v_k)) / H(v_k), with a and b the two codes that know most.
+    """Mutual information gap: how much more the best code of a factor knows about it than the second best.
 
-    Chen et al., "Isolating sources of disentanglement in variational autoencoders", 2018, with codes binned
-    as in disentanglement_lib (:func:`unweave.metrics.information.discretise.discretise`); factors stay as they are.
-    ``denominator="code"`` divides by H(z), each information by that of its own code, as the program of Carbonneau et
-    al. (2022) does. ``rule`` is the way of binning; by default the one that goes with the denominator (``histogram``
-    and ``min_max``).
+    MIG = mean over k of (I(z_a; v_k) - I(z_b; v_k)) / H(v_k), with a and b the two codes that know most about
+    factor k. Codes are binned as in disentanglement_lib
+    (:func:`~unweave.metrics.information.discretise.discretise`), factors stay as they are.
 
-    ``details``: ``matrix`` (D, K) mutual information in nats, relative to H(z) where that is the denominator;
-    ``factor_entropy`` (K,); ``per_factor`` (K,) gaps; ``excluded``, the factors that have one value only: their gap
-    is nan and the mean leaves them out.
+    A perfect code of a factor with more values than bins scores below 1. With one code the second best is 0. A
+    constant code knows nothing. Under 2 points, or if no factor varies: ArgumentError.
 
-    A perfect code of a factor with more values than bins scores below 1. With one code the second best is 0.
-    A constant code knows nothing. Under 2 points, or if no factor varies: ArgumentError.
+    Parameters
+    ----------
+    num_bins
+        the number of bins of each code.
+    denominator
+        "factor" divides by H(v_k); "code" divides each information by H(z) of its code, as the program of
+        Carbonneau et al. (2022) does.
+    rule
+        how the edges of bins are rounded; by default as the source of the denominator does: "histogram" for
+        "factor", "min_max" for "code".
+
+    Returns
+    -------
+    Score
+        ``details``: ``matrix`` (D, K) mutual information in nats, relative to H(z) where that is the denominator;
+        ``factor_entropy`` (K,); ``per_factor`` (K,) gaps; ``excluded``, the factors that have one value only:
+        their gap is nan and the mean leaves them out.
+
+    References
+    ----------
+    Chen et al., "Isolating sources of disentanglement in variational autoencoders", 2018.
+
+    Examples
+    --------
+    >>> factors = np.indices((4, 4)).reshape(2, -1).T  # each combination of two factors
+    >>> uw.metrics.mig(-factors, factors)
+    mig = 1
+    >>> uw.metrics.mig(factors @ [[1, 1], [1, -1]], factors).details["per_factor"]
+    array([0., 0.])
     """
     rule = RULE_OF[denominator] if rule is None else rule
     varying = varying_factors(sample)
@@ -50,10 +74,10 @@ def mig(
     params = {"num_bins": num_bins, "denominator": denominator, "rule": rule}
     if denominator == "factor":
         return gap_score(matrix, entropy(sample.factors), varying, params)
-    own = entropy(bins)[:, None]
-    relative = matrix / np.where(own > 0, own, 1.0)
-    found = gap_score(relative, np.ones(len(varying)), varying, params)
-    return replace(found, details={**found.details, "factor_entropy": entropy(sample.factors)})
+    code_entropy = entropy(bins)[:, None]
+    relative = matrix / np.where(code_entropy > 0, code_entropy, 1.0)
+    score = gap_score(relative, np.ones(len(varying)), varying, params)
+    return replace(score, details={**score.details, "factor_entropy": entropy(sample.factors)})
 
 
 def gap_score(

@@ -22,18 +22,40 @@ from unweave.parameters import Count
 def mig_sup(
     sample: Sample, *, denominator: Denominator = "code", num_bins: Count = 20, rule: Rule | None = None
 ) -> Score:
-    """Mean over codes of the gap between the two factors that a code knows best, in normalised information.
+    """MIG-sup: the gap between the two factors that a code knows best, averaged over codes.
 
-    Li et al., "Progressive learning and disentanglement of hierarchical representations", 2020:
-    (1/D) sum_j (I(z_j; v_a)/H - I(z_j; v_b)/H). ``denominator`` says which entropy H is: ``code``, H(z_j) as
-    in the widely used program of Carbonneau et al. (2022), or ``factor``, H(v_k) as in the paper. ``rule`` is the way
-    of binning; by default the one that goes with the denominator (``min_max`` and ``histogram``).
+    (1/D) sum_j (I(z_j; v_a)/H - I(z_j; v_b)/H), with a and b the two factors that code j knows best, in
+    normalised information: MIG from the side of the codes.
 
-    ``details``: ``matrix`` (D, K) normalised information; ``per_code`` (D,) gaps; ``excluded``, the factors
-    with one value only, which are left out of the search for the two best.
+    A constant code has gap 0 and counts. With one factor the second best is 0. Under 2 points, or if no factor
+    varies: ArgumentError.
 
-    A constant code has gap 0 and counts. With one factor the second best is 0. Under 2 points, or if no
-    factor varies: ArgumentError.
+    Parameters
+    ----------
+    denominator
+        which entropy H is: "code", H(z_j) as in the widely used program of Carbonneau et al. (2022), or "factor",
+        H(v_k) as in the paper.
+    num_bins
+        the number of bins of each code.
+    rule
+        how the edges of bins are rounded; by default as the source of the denominator does: "min_max" for "code",
+        "histogram" for "factor".
+
+    Returns
+    -------
+    Score
+        ``details``: ``matrix`` (D, K) normalised information; ``per_code`` (D,) gaps; ``excluded``, the factors
+        with one value only, which are left out of the search for the two best.
+
+    References
+    ----------
+    Li et al., "Progressive learning and disentanglement of hierarchical representations", 2020.
+
+    Examples
+    --------
+    >>> factors = np.indices((4, 4)).reshape(2, -1).T  # each combination of two factors
+    >>> uw.metrics.mig_sup(factors[:, ::-1], factors).details["per_code"]
+    array([1., 1.])
     """
     rule = RULE_OF[denominator] if rule is None else rule
     varying = varying_factors(sample)

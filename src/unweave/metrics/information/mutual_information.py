@@ -21,11 +21,11 @@ def mutual_information_matrix(first: AnyArray, second: AnyArray) -> FloatArray:
     probabilities are frequencies: no correction for the bias, which is about (bins - 1)(values - 1) / 2n.
     Exactly 0 where one of the two columns has one value only.
     """
-    own_first, own_second = entropy(first), entropy(second)
-    information = own_first[:, None] + own_second[None, :] - joint_entropy_matrix(first, second)
+    first_entropy, second_entropy = entropy(first), entropy(second)
+    information = first_entropy[:, None] + second_entropy[None, :] - joint_entropy_matrix(first, second)
     information[information < ROUNDING] = 0.0
-    information[own_first == 0, :] = 0.0
-    information[:, own_second == 0] = 0.0
+    information[first_entropy == 0, :] = 0.0
+    information[:, second_entropy == 0] = 0.0
     return information
 
 

@@ -24,18 +24,41 @@ def rmig(
     num_bins: Count = 20,
     limits: tuple[float, float] | None = None,
 ) -> Score:
-    """The gap of MIG, with I(z_i; v_k) taken under the noise of the encoder.
+    """Robust mutual information gap: MIG with I(z_i; v_k) taken under the noise of the encoder.
 
-    Do & Tran, "Theory and evaluation metrics for learning disentangled representations", 2020: z_i is cut
-    into bins s and q(s, v_k) = mean over points n with factor v_k of q(s | x_n). Without ``log_variance`` the
-    codes are points and the value is that of MIG. With it, (n, D), codes are the means of Gaussians and
-    q(s | x_n) is the Gaussian's mass in the bin: the difference of two cumulative probabilities. (The
-    authors' program takes the density at the bin's centre; both agree for narrow bins.)
+    z_i is cut into bins s, and q(s, v_k) = mean over points n with factor v_k of q(s | x_n). Without
+    ``log_variance`` codes are points and the value is that of MIG. With it codes are the means of Gaussians, and
+    q(s | x_n) is the Gaussian's mass in the bin: the difference of two cumulative probabilities. (The authors'
+    program takes the density at the bin's centre; both agree for narrow bins.)
 
-    Bins lie between the smallest and the largest mean, or between ``limits`` (the paper: 100 bins in -4..4),
-    and the outermost two reach to infinity. ``limits`` apply to point codes too.
+    Degenerate input is treated as :func:`~unweave.metrics.mig` does.
 
-    ``details`` and degenerate input: as :func:`unweave.metrics.information.mig.mig`.
+    Parameters
+    ----------
+    log_variance
+        (n, D) log-variances of q(z|x); codes are then its means.
+    num_bins
+        the number of bins of each code; the outermost two reach to infinity.
+    limits
+        (low, high) between which bins lie, for points too; by default the smallest and the largest mean. The
+        paper has 100 bins in -4 .. 4.
+
+    Returns
+    -------
+    Score
+        ``details`` as those of :func:`~unweave.metrics.mig`.
+
+    References
+    ----------
+    Do & Tran, "Theory and evaluation metrics for learning disentangled representations", 2020.
+
+    Examples
+    --------
+    >>> factors = np.indices((4, 4)).reshape(2, -1).T  # each combination of two factors
+    >>> uw.metrics.rmig(factors, factors)
+    rmig = 1
+    >>> uw.metrics.rmig(factors, factors, log_variance=np.full(factors.shape, -2.0))
+    rmig = 0.80
     """
     varying = varying_factors(sample)
     if limits is not None and not limits[0] < limits[1]:

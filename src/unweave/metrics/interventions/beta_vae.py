@@ -46,22 +46,41 @@ def beta_vae(
     num_eval: Count = 5_000,
     solver: Solver = "lbfgs",
 ) -> Score:
-    """How well a linear classifier tells which factor two batches have in common.
+    """The BetaVAE metric: how well a linear classifier recognises the factor that two batches have in common.
 
-    Higgins et al., "beta-VAE: learning basic visual concepts with a constrained variational framework",
-    2017. Per point a factor k is drawn, and pairs of images l = 1 .. ``batch_size`` that have the same value of
-    k and are independent otherwise; the point is z = mean over l of |code of the first - code of the second|
-    (D,), its label k. A logistic regression fitted to ``num_train`` such points is scored on ``num_eval``.
+    Per point a factor k is drawn, and pairs of images l = 1 .. ``batch_size`` that have the same value of k and
+    are independent otherwise; the point is z = mean over l of |code of the first - code of the second| (D,), its
+    label k. A logistic regression fitted to ``num_train`` such points is scored on ``num_eval``.
 
-    - ``solver="lbfgs"``: one multinomial model, C = 1, at most 100 iterations (scikit-learn since 0.22).
-    - ``solver="liblinear_ovr"``: one binary model per factor with the intercept penalised (before 0.22, with
-      which the published studies were made).
+    The random stream is that of disentanglement_lib with ``RandomState(seed)``. Factors with one value are never
+    drawn, as nothing could recognise them (the library draws them too); two others are needed.
 
-    The random stream is that of disentanglement_lib with ``RandomState(seed)``. Factors with one value are
-    never drawn, as nothing could tell them (the library draws them too); two others are needed.
+    Parameters
+    ----------
+    batch_size
+        the number of pairs of a point.
+    num_train, num_eval
+        the numbers of points to learn from and to judge on.
+    solver
+        - "lbfgs": one multinomial model, C = 1, at most 100 iterations (scikit-learn since 0.22).
+        - "liblinear_ovr": one binary model per factor with the intercept penalised (before 0.22, which the
+          published studies used).
 
-    ``details``: ``train_accuracy``, ``eval_accuracy`` (the value), ``converged`` and ``excluded``, the factors
-    with one value.
+    Returns
+    -------
+    Score
+        ``details``: ``train_accuracy``, ``eval_accuracy`` (the value), ``converged`` and ``excluded``, the
+        factors with one value.
+
+    References
+    ----------
+    Higgins et al., "beta-VAE: learning basic visual concepts with a constrained variational framework", 2017.
+
+    Examples
+    --------
+    >>> factors = np.random.default_rng(0).integers(0, 4, (500, 2))
+    >>> uw.metrics.beta_vae(factors, factors, num_train=100, num_eval=50)
+    beta_vae = 1
     """
     fits: dict[Solver, Fit] = {"lbfgs": _multinomial, "liblinear_ovr": _one_vs_rest}
     sizes = {"batch_size": batch_size, "num_train": num_train, "num_eval": num_eval}

@@ -44,24 +44,49 @@ def factor_vae(
     prune: Prune = "std",
     threshold: NonNegative = 0.05,
 ) -> Score:
-    """How well the code that varies least tells which factor is held.
+    """The FactorVAE metric: how well the code that varies least identifies the factor that is held.
 
-    Kim and Mnih, "Disentangling by factorising", 2018. Per vote a factor k is drawn, and a batch of images that
-    all have one value of k; the vote is (d, k) with d the code of least variance in the batch relative to its
-    variance over ``num_variance_estimate`` images (both with divisor n - 1). Each code stands for the factor
-    that it has most of ``num_train`` votes for; the value is the share of ``num_eval`` votes that agree.
+    Per vote a factor k is drawn, and a batch of images that all have one value of k; the vote is (d, k) with d
+    the code of least variance in the batch relative to its variance over ``num_variance_estimate`` images (both
+    with divisor n - 1). Each code predicts the factor that it has most of ``num_train`` votes for; the value is
+    the share of ``num_eval`` votes that agree.
 
-    Collapsed codes do not vote. ``prune``: "std" leaves out a standard deviation below ``threshold``
-    (disentanglement_lib's study), "variance" a variance below it (the paper), None nothing. With no code left
-    the score is 0. Without pruning a code that never varies has the relative variance 0 / 0 and, as in the
-    library, wins every vote: the score falls to chance.
+    Collapsed codes do not vote. With no code left the score is 0. Without pruning a code that never varies has
+    the relative variance 0 / 0 and, as in the library, wins every vote: the score falls to chance.
 
-    The random stream is that of disentanglement_lib with ``RandomState(seed)``. Factors with one value are
-    never drawn, as nothing could tell them (the library draws them too); two others are needed.
+    The random stream is that of disentanglement_lib with ``RandomState(seed)``. Factors with one value are never
+    drawn, as nothing could identify them (the library draws them too); two others are needed.
 
-    ``details``: ``train_accuracy``; ``eval_accuracy`` (the value); ``matrix`` (D, K), the training votes;
-    ``eval_matrix`` (D, K); ``variance`` (D,); ``num_active``, the number of codes that are not left out (the
-    library gives the number of all codes under this name); ``excluded``, the factors with one value.
+    Parameters
+    ----------
+    batch_size
+        the number of images of a vote.
+    num_train, num_eval
+        the numbers of votes to learn from and to judge on.
+    num_variance_estimate
+        the number of images for the variance of each code.
+    prune
+        which codes are left out: "std", those with a standard deviation below ``threshold``
+        (disentanglement_lib's study); "variance", with a variance below it (the paper); None, none.
+    threshold
+        the limit of ``prune``.
+
+    Returns
+    -------
+    Score
+        ``details``: ``train_accuracy``; ``eval_accuracy`` (the value); ``matrix`` (D, K), the training votes;
+        ``eval_matrix`` (D, K); ``variance`` (D,); ``num_active``, the number of codes that are not left out (the
+        library gives the number of all codes under this name); ``excluded``, the factors with one value.
+
+    References
+    ----------
+    Kim & Mnih, "Disentangling by factorising", 2018.
+
+    Examples
+    --------
+    >>> factors = np.random.default_rng(0).integers(0, 4, (500, 2))
+    >>> uw.metrics.factor_vae(factors, factors, num_train=100, num_eval=50)
+    factor_vae = 1
     """
     rng = np.random.RandomState(seed)  # the stream of disentanglement_lib: part of the protocol
     source = vote_source(representation)

@@ -1,4 +1,4 @@
-"""Batches of codes in which one factor is held: what the metrics that intervene on factors look at."""
+"""Batches of codes in which one factor is held: what the metrics that intervene on factors use."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from unweave.arrays import FloatArray, IntArray
 from unweave.data.factors import FactorSpace
 from unweave.errors import ArgumentError
+from unweave.metrics.interventions.draws import randints
 from unweave.metrics.sample import Sample
 
 Held = Literal["pair", "batch"]
@@ -84,8 +85,8 @@ class TableInterventions:
 
     A held factor has the value of a row drawn uniformly among those whose value another row has too. The rows
     of a batch that holds it are drawn uniformly, with replacement, among all with this value; the second row of
-    a pair is never the first again (else pairs of a factor with many values would be told by how small their
-    differences are). The other factors are as they are in these rows: independent of the held one only if
+    a pair is never the first again (else pairs of a factor with many values would be recognised by how small
+    their differences are). The other factors are as they are in these rows: independent of the held one only if
     they are so in the sample.
 
     A factor of which no value occurs twice cannot be held: ArgumentError.
@@ -126,8 +127,8 @@ class _Groups:
         self.order = np.argsort(group, kind="stable")
         self.count = sizes[group]
         self.start = (np.cumsum(sizes) - sizes)[group]
-        self.place = np.empty_like(self.order)
-        self.place[self.order] = np.arange(len(values))
+        self.position = np.empty_like(self.order)
+        self.position[self.order] = np.arange(len(values))
         self.repeated = np.flatnonzero(self.count > 1)
         if not len(self.repeated):
             raise ArgumentError(
@@ -144,7 +145,7 @@ class _Groups:
         """For each of the rows another one with the same value."""
         start, count = self.start[rows], self.count[rows]
         step = 1 + np.floor(rng.random_sample(shape) * (count - 1)).astype(np.int64)
-        others: IntArray = self.order[start + (self.place[rows] - start + step) % count]
+        others: IntArray = self.order[start + (self.position[rows] - start + step) % count]
         return others
 
     def fellows(self, rng: Random, rows: IntArray, n: int) -> IntArray:
@@ -158,7 +159,7 @@ class SpaceVotes:
     """Votes of a representation that can be asked for any factors, in disentanglement_lib's order of draws.
 
     Per vote: the held factor; for each batch n values of each factor; then, per batch, what its images draw.
-    If the images draw nothing, or only one nuisance factor, many votes are made at once, with the same stream.
+    If the images draw nothing, or only one nuisance factor, many votes are drawn at once, with the same stream.
     """
 
     def __init__(self, representation: Interventions) -> None:
@@ -205,16 +206,14 @@ class SpaceVotes:
         self, number: int, batches: int, batch_size: int, held: Held, rng: Random, copies: int = 1
     ) -> tuple[IntArray, IntArray, IntArray]:
         """The held factors (votes,), all factors (votes, batches, batch_size, K) and the nuisance factor."""
-        from unweave.metrics.interventions.draws import randints
-
         calls = [(size, batch_size) for size in self._sizes] * batches + [(copies, batch_size)] * batches
         drawn = randints(rng, [(len(self.varying), 1), *calls], number)
         factor = self.varying[drawn[:, 0]]
         values, copy = np.split(drawn[:, 1:], [batches * self.num_factors * batch_size], axis=1)
         values = values.reshape(number, batches, self.num_factors, batch_size)
         everyone = np.arange(number)
-        own = values[everyone, :, factor]
-        values[everyone, :, factor] = own[:, :1] if held == "pair" else own[:, :, :1]
+        held_values = values[everyone, :, factor]
+        values[everyone, :, factor] = held_values[:, :1] if held == "pair" else held_values[:, :, :1]
         return factor, np.ascontiguousarray(values.swapaxes(2, 3)), copy
 
     def _ask(self, factors: IntArray, rng: Random) -> FloatArray:
@@ -223,15 +222,15 @@ class SpaceVotes:
     def _check(self, given: FloatArray, factors: IntArray) -> FloatArray:
         codes = np.ascontiguousarray(given, dtype=np.float64)
         if codes.ndim != 2 or len(codes) != len(factors) or codes.shape[1] == 0:
-            told, wanted = (
+            raise ArgumentError(
+                "codes",
                 f"array of shape {codes.shape}",
                 f"the representation has to give ({len(factors)}, D)",
             )
-            raise ArgumentError("codes", told, wanted)
         if not np.isfinite(codes).all():
             row, column = np.argwhere(~np.isfinite(codes))[0].tolist()
-            told = f"{codes[row, column]} in latent {column} for factors {factors[row].tolist()}"
-            raise ArgumentError("codes", told, "needs finite numbers")
+            value = f"{codes[row, column]} in latent {column} for factors {factors[row].tolist()}"
+            raise ArgumentError("codes", value, "needs finite numbers")
         return codes
 
 
@@ -240,8 +239,8 @@ def vote_source(representation: Interventions | TableInterventions) -> VoteSourc
     source: VoteSource
     source = representation if isinstance(representation, TableInterventions) else SpaceVotes(representation)
     if len(source.varying) < 2:
-        told = f"{len(source.varying)} of {source.num_factors} with more than one value"
-        raise ArgumentError("factors", told, "needs two: which factor is held is what the metric asks")
+        value = f"{len(source.varying)} of {source.num_factors} with more than one value"
+        raise ArgumentError("factors", value, "needs two: which factor is held is what the metric asks")
     return source
 
 

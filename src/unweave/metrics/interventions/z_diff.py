@@ -34,15 +34,37 @@ def z_diff(
     num_eval: Count = 5_000,
     C: Positive = 0.01,
 ) -> Score:
-    """The BetaVAE metric with a support vector machine: how well it tells which factor two batches share.
+    """The BetaVAE metric with a support vector machine.
 
-    Kumar et al., "Variational inference of disentangled latent concepts from unlabeled observations", 2018,
-    section 4: one linear machine per factor against the rest, hinge loss with weight ``C`` and
-    regulariser |w|^2 / 2 with weight 1. Points and their labels are those of
-    :func:`unweave.metrics.interventions.beta_vae.beta_vae`; the paper does not say how many it takes. The intercept is
-    penalised like a weight, and the solver stops after 1,000 passes (liblinear's dual solver).
+    One linear machine per factor against the rest, hinge loss with weight ``C`` and regulariser |w|^2 / 2 with
+    weight 1. Points and their labels are those of :func:`~unweave.metrics.beta_vae`; the paper does not say how
+    many it takes. The intercept is penalised like a weight, and the solver stops after 1,000 passes (liblinear's
+    dual solver).
 
-    ``details``: ``train_accuracy``, ``eval_accuracy`` (the value), ``converged`` and ``excluded``.
+    Parameters
+    ----------
+    batch_size
+        the number of pairs of a point.
+    num_train, num_eval
+        the numbers of points to learn from and to judge on.
+    C
+        the inverse strength of the penalty, as in scikit-learn.
+
+    Returns
+    -------
+    Score
+        ``details``: ``train_accuracy``, ``eval_accuracy`` (the value), ``converged`` and ``excluded``, the
+        factors with one value.
+
+    References
+    ----------
+    Kumar et al., "Variational inference of disentangled latent concepts from unlabeled observations", 2018, section 4.
+
+    Examples
+    --------
+    >>> factors = np.random.default_rng(0).integers(0, 4, (500, 2))
+    >>> uw.metrics.z_diff(factors, factors, num_train=500, num_eval=50)
+    z_diff = 1
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC

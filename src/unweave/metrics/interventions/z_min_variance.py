@@ -28,16 +28,41 @@ def z_min_variance(
     prune: Prune = "std",
     threshold: NonNegative = 0.05,
 ) -> Score:
-    """(a - 1/K) / (1 - 1/K) with a the accuracy of `factor_vae` for K factors.
+    """The FactorVAE metric on a scale from chance, 0, to certainty, 1.
 
-    The metric of Kim and Mnih, 2018, under the name, the scale and the sizes of Carbonneau et al., "Measuring
-    disentanglement: a review of metrics", 2022: guessing scores about 0 (a little below is possible), certainty
-    1. K counts the factors with more than one value. No active code: 0.
+    (a - 1/K) / (1 - 1/K) with a the accuracy of :func:`~unweave.metrics.factor_vae` for the K factors with more
+    than one value, under the name, the scale and the sizes of Carbonneau et al. Guessing scores about 0 (a little
+    below is possible). No active code: 0.
 
     Their code fixes each value of a factor equally often and empties the rows that have it before any comes
     again; here a held value is as frequent as in the data and rows are drawn with replacement.
 
-    ``details`` are those of the FactorVAE metric, with both accuracies as they are before scaling.
+    Parameters
+    ----------
+    batch_size
+        the number of images of a vote.
+    num_train, num_eval
+        the numbers of votes to learn from and to judge on.
+    num_variance_estimate
+        the number of images for the variance of each code.
+    prune, threshold
+        which codes are left out, as in :func:`~unweave.metrics.factor_vae`.
+
+    Returns
+    -------
+    Score
+        ``details`` are those of the FactorVAE metric, with both accuracies as they are before scaling.
+
+    References
+    ----------
+    Kim & Mnih, "Disentangling by factorising", 2018; Carbonneau et al., "Measuring disentanglement: a review of
+    metrics", 2022.
+
+    Examples
+    --------
+    >>> factors = np.random.default_rng(0).integers(0, 4, (500, 2))
+    >>> uw.metrics.z_min_variance(factors, factors, num_train=100, num_eval=50)
+    z_min_variance = 1
     """
     score = factor_vae.compute(
         representation,

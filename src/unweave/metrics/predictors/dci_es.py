@@ -10,7 +10,7 @@ import numpy as np
 
 from unweave.arrays import FloatArray
 from unweave.errors import ArgumentError
-from unweave.metrics.predictors.dci_scores import completeness, disentanglement
+from unweave.metrics.predictors.dci import completeness, disentanglement
 from unweave.metrics.registry import register_metric
 from unweave.metrics.result import Score
 from unweave.metrics.sample import Sample
@@ -26,20 +26,40 @@ def dci_es(
     trees: Count = 10,
     seed: Seed = 0,
 ) -> Score:
-    """Explicitness E (the value): how little capacity is enough to read each factor j from the codes.
+    """Explicitness (the value): how little capacity is enough to read each factor from the codes; and size.
 
-    E_j = 1 - 2 A_j / (b_j (c_max - c_min)), A_j the area between the loss-capacity curve and its lowest loss, b_j the
-    loss of guessing; E is the mean over factors. 1 if the weakest probe does as well as the strongest, 0 for a
-    straight decline from guessing to no loss, -1 if only the strongest is of use. Codes that tell nothing have a
-    flat curve too: read E together with the informativeness.
+    E_j = 1 - 2 A_j / (b_j (c_max - c_min)), A_j the area between the loss-capacity curve and its lowest loss, b_j
+    the loss of guessing; E is the mean over factors. 1 if the weakest probe does as well as the strongest, 0 for
+    a straight decline from guessing to no loss, -1 if only the strongest is of use. Codes without information
+    have a flat curve too: read E together with the informativeness.
 
-    As in the paper's code, probes of capacity c are random forests of depth c (``depths``), the loss is 1 - accuracy
-    on ``test`` or, where lower, that of a weaker probe, and b_j = 1 - 1 / (number of values in ``train``). Forests
-    have ``trees`` trees where the paper has 100; every factor is a category. A factor with one value has E_j = 1.
+    As in the paper's code, probes of capacity c are random forests of depth c, the loss is 1 - accuracy on test
+    points or, where lower, that of a weaker probe, and b_j = 1 - 1 / (number of values). Every factor is a
+    category. A factor with one value has E_j = 1.
 
-    ``details``: ``explicitness``; ``disentanglement``, ``completeness`` and ``informativeness`` (mean accuracy) of
-    the probe that is most informative; ``size`` = factors / codes; ``per_factor`` (E_j), ``losses`` (depths, K)
-    before the running minimum, ``matrix`` (importances of that probe).
+    Parameters
+    ----------
+    depths
+        the capacities, rising.
+    trees
+        the number of trees of a forest; the paper has 100.
+
+    Returns
+    -------
+    Score
+        ``details``: ``explicitness``; ``disentanglement``, ``completeness`` and ``informativeness`` (mean
+        accuracy) of the probe that is most informative; ``size`` = factors / codes; ``per_factor`` (E_j),
+        ``losses`` (depths, K) before the running minimum, ``matrix`` (importances of that probe).
+
+    References
+    ----------
+    Eastwood et al., "DCI-ES: an extended disentanglement framework with connections to identifiability", 2023.
+
+    Examples
+    --------
+    >>> factors = np.random.default_rng(0).integers(0, 2, (60, 2))
+    >>> uw.metrics.dci_es(factors, factors, depths=(1, 2), trees=2).details["size"]
+    1.0
     """
     from unweave.metrics.solvers.boosted_trees import single_precision
 

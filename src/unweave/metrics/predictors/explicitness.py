@@ -30,21 +30,44 @@ def explicitness(
     iterations: Count = 100,
     seed: Seed = 0,
 ) -> Score:
-    """Mean over factors of the area under the ROC curve on ``test``, averaged over the factor's values.
+    """How well a linear classifier ranks the values of each factor.
 
-    A logistic regression per factor is fitted to the codes of ``train``, standardised with the mean and standard
-    deviation of ``train``; the area is that of each value against all others, by the predicted probability.
-
-    - ``solver="lbfgs"``: one multinomial model, regularised by ``C``, at most ``iterations`` steps (scikit-learn's
-      default since 0.22).
-    - ``solver="liblinear_ovr"``: one binary model per value with the intercept penalised, probabilities scaled to
-      sum to 1 (the default of scikit-learn before 0.22, with which the published studies were made; up to 0.05
-      lower where a value lies between others).
+    Mean over factors of the area under the ROC curve on test points, averaged over the factor's values. A
+    logistic regression per factor is fitted to standardised codes; the area is that of each value against all
+    others, by the predicted probability.
 
     Codes with a standard deviation of at most 1e-8 are left out; with none left every area is 0.5. A value that
-    only ``test`` has belongs to the others of every area and has none itself; a value that ``test`` lacks, or that
-    all of ``test`` has, has no area. A factor without any area, or with one value in ``train``, counts 0.5.
-    ``details``: ``per_factor`` and ``per_factor_train`` (K,), ``train`` (mean over factors), ``converged`` (K,).
+    only test points have belongs to the others of every area and has none itself; a value that the test points
+    lack, or that all of them have, has no area. A factor without any area, or with one value to learn from,
+    counts 0.5.
+
+    Parameters
+    ----------
+    solver
+        - "lbfgs": one multinomial model (scikit-learn's default since 0.22).
+        - "liblinear_ovr": one binary model per value with the intercept penalised, probabilities scaled to sum to
+          1 (the default of scikit-learn before 0.22, which the published studies used; up to 0.05 lower where a
+          value lies between others).
+    C
+        the inverse strength of the penalty, as in scikit-learn.
+    iterations
+        the most steps of the solver.
+
+    Returns
+    -------
+    Score
+        ``details``: ``per_factor`` and ``per_factor_train`` (K,), ``train`` (mean over factors), ``converged``
+        (K,).
+
+    References
+    ----------
+    Ridgeway & Mozer, "Learning deep disentangled embeddings with the F-statistic loss", 2018.
+
+    Examples
+    --------
+    >>> factors = np.random.default_rng(0).integers(0, 2, (300, 2))
+    >>> uw.metrics.explicitness(factors, factors)
+    explicitness = 1
     """
     mean, deviation = train.codes.mean(axis=0), train.codes.std(axis=0)
     active = deviation > 1e-8

@@ -15,16 +15,30 @@ from unweave.metrics.sample import Sample
 
 @register_metric("linear_r2", label="Linear R²", takes="sample", factors="any")
 def linear_r2(sample: Sample, *, ordered: Sequence[int] | None = None) -> Score:
-    """Mean over factors of R^2 = 1 - |v - prediction|^2 / |v - mean v|^2 of least squares from all codes.
+    """How much of each factor a linear map of the codes explains.
 
-    Factors count as numbers, so the score makes sense for ordered and continuous ones: ``ordered`` names their
-    columns, all by default. Fit and measured on the same points: with D codes of noise R^2 is about D / n, and 1 from
-    n = D + 1 downwards.
-
-    ``details``: ``per_factor`` (K,), nan for factors that were left out; ``excluded``, those among them that
-    have one value only; ``coefficients`` (D, K) of codes and factors scaled to unit variance.
+    Mean over factors of R^2 = 1 - |v - prediction|^2 / |v - mean v|^2 of least squares from all codes. Factors
+    count as numbers, so the score makes sense for ordered and continuous ones. Fit and measured on the same
+    points: with D codes of noise R^2 is about D / n, and 1 from n = D + 1 downwards.
 
     A constant code has coefficient 0. Under 2 points, or if no chosen factor varies: ArgumentError.
+
+    Parameters
+    ----------
+    ordered
+        the columns of the factors that are ordered; all by default.
+
+    Returns
+    -------
+    Score
+        ``details``: ``per_factor`` (K,), nan for factors that were left out; ``excluded``, those among them that
+        have one value only; ``coefficients`` (D, K) of codes and factors scaled to unit variance.
+
+    Examples
+    --------
+    >>> sources = np.random.default_rng(0).normal(size=(500, 2))
+    >>> uw.metrics.linear_r2(sources @ [[1, 1], [1, -1]], sources)
+    linear_r2 = 1
     """
     varying = varying_factors(sample)
     num_factors = sample.factors.shape[1]

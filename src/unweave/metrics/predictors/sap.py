@@ -31,24 +31,50 @@ def sap(
     inactive_variance: NonNegative | None = None,
     seed: Seed = 0,
 ) -> Score:
-    """SAP = mean over factors j of (S_(1)j - S_(2)j), the gap between the two codes that predict j best.
+    """Separated attribute predictability: the gap between the two codes that predict a factor best.
 
-    S (latents x factors, ``details["matrix"]``) holds how well one code i alone predicts factor j:
+    SAP = mean over factors j of S_(1)j - S_(2)j, with S_ij how well code i alone predicts factor j.
 
-    - ``"svm"`` (Locatello et al., 2019): accuracy on ``test`` of a linear support vector machine fitted to
-      ``train``: squared hinge loss, regularised by ``C``, one class against the rest, the intercept penalised, classes
-      weighted n / (K n_k). ``solver``: "liblinear_primal" and "liblinear_dual" stop where scikit-learn's LinearSVC
-      does, the primal by our own implementation of its steps (``seed`` matters for the dual only). Where codes are
-      much larger than 1 both are far from the optimum, which "exact" finds.
-    - ``"regression"``: R^2 of a line = squared correlation, over ``train`` as in disentanglement_lib (the paper:
-      test points). 0 for a factor with one value.
-    - ``"threshold"``: balanced accuracy of the best K - 1 thresholds for the K values of the factor, each of the
-      K intervals standing for one value. As in the paper they are fitted and scored on the same points, ``test``.
+    A factor with one value among the points to learn from is always predicted to have it, so it has no gap. A
+    value that only test points have counts as an error. Needs two codes.
 
-    A code with variance of at most ``inactive_variance`` (default 0 for svm, where even a constant code is kept
-    and predicts one class; 1e-12 for regression; 0.05 for threshold) scores 0. A factor with one value in
-    ``train`` is always predicted to have it, so it has no gap. A value of ``test`` that ``train`` lacks counts as
-    an error. Needs two codes.
+    Parameters
+    ----------
+    variant
+        what S is:
+
+        - "svm" (Locatello et al., 2019): test accuracy of a linear support vector machine: squared hinge loss,
+          one class against the rest, the intercept penalised, classes weighted n / (K n_k).
+        - "regression": R^2 of a line = squared correlation, over the points to learn from as in
+          disentanglement_lib (the paper: test points). 0 for a factor with one value.
+        - "threshold": balanced accuracy of the best K - 1 thresholds for the K values of the factor, one value
+          for each of the K intervals. As in the paper they are fitted and scored on the same points, those of the
+          test.
+    solver
+        of the support vector machine. "liblinear_primal" and "liblinear_dual" stop where scikit-learn's LinearSVC
+        does (``seed`` matters for the dual only). Where codes are much larger than 1 both are far from the
+        optimum, which "exact" finds.
+    C
+        the inverse strength of the machine's penalty, as in scikit-learn.
+    inactive_variance
+        a code with at most this variance scores 0. By default 0 for "svm", where even a constant code is kept and
+        predicts one class; 1e-12 for "regression"; 0.05 for "threshold".
+
+    Returns
+    -------
+    Score
+        ``details``: ``matrix`` (D, K), S; ``per_factor`` (K,), gaps.
+
+    References
+    ----------
+    Kumar et al., "Variational inference of disentangled latent concepts from unlabeled observations", 2018, section 3.
+
+    Examples
+    --------
+    >>> factors = np.random.default_rng(0).integers(0, 4, (300, 2))
+    >>> codes = factors @ [[1, 1], [0, 1]]
+    >>> uw.metrics.sap(codes, factors, variant="regression").details["matrix"].round(1)
+    array([[1. , 0. ], [0.5, 0.5]])
     """
     measures: dict[Variant, Callable[[], FloatArray]] = {
         "svm": lambda: _svm(train, test, solver, C, seed),

@@ -18,15 +18,34 @@ from unweave.parameters import Count
     factors="none",
 )
 def code_mutual_information(sample: Sample, *, num_bins: Count = 20) -> Score:
-    """Mean over ordered pairs i != j of I(z_i; z_j) of binned codes, in nats.
+    """Mean mutual information between two codes, in nats.
 
-    Locatello et al. (2019), ``mutual_info_score`` in disentanglement_lib. Independent codes have the bias of
-    binned information, about (num_bins - 1)^2 / 2n.
+    Mean over ordered pairs i != j of I(z_i; z_j) of binned codes, ``mutual_info_score`` in disentanglement_lib.
+    Independent codes have the bias of binned information, about (num_bins - 1)^2 / 2n.
 
-    ``details``: ``code_matrix`` (D, D), with the entropies on the diagonal. Factors are not used.
+    Constant codes share nothing and count. With one code there are no pairs, and the value is 0. Under 2 points:
+    ArgumentError.
 
-    Constant codes share nothing and count. With one code there are no pairs, and the value is 0. Under 2
-    points: ArgumentError.
+    Parameters
+    ----------
+    num_bins
+        the number of bins of each code.
+
+    Returns
+    -------
+    Score
+        ``details``: ``code_matrix`` (D, D), with the entropies on the diagonal.
+
+    References
+    ----------
+    Locatello et al., "Challenging common assumptions in the unsupervised learning of disentangled
+    representations", 2019.
+
+    Examples
+    --------
+    >>> codes = np.indices((4, 4)).reshape(2, -1).T
+    >>> uw.metrics.code_mutual_information(codes), uw.metrics.code_mutual_information(codes[:, [0, 0]])
+    (code_mutual_information = 0, code_mutual_information = 1.38629)
     """
     check_rows(len(sample.codes))
     bins = discretise(sample.given, num_bins)

@@ -24,15 +24,34 @@ SINGULAR_JITTER = 1e-5
     protocols={"paper": {"jitter": SINGULAR_JITTER}},
 )
 def gaussian_total_correlation(sample: Sample, *, jitter: NonNegative | None = None) -> Score:
-    """TC = 1/2 (sum_j log S_jj - log det S) in nats, with S the covariance of the codes (divisor n - 1).
+    """Total correlation of the Gaussian that fits the codes, in nats.
 
-    Locatello et al. (2019): the Kullback-Leibler divergence of N(0, S) from the product of its marginals.
-    ``jitter`` is added to the diagonal of S. By default it is 0, the formula of disentanglement_lib, unless S
-    is singular (a constant code, or codes that depend on each other linearly): there that formula gives nan,
-    infinity or what rounding decides, and 1e-5 is added. A constant code then adds 0.
+    TC = 1/2 (sum_j log S_jj - log det S), with S the covariance of the codes (divisor n - 1): the
+    Kullback-Leibler divergence of N(0, S) from the product of its marginals. Under 2 points: ArgumentError.
 
-    ``details``: ``covariance`` (D, D) without jitter; ``jitter``, what was added.
-    Factors are not used. Under 2 points: ArgumentError.
+    Parameters
+    ----------
+    jitter
+        what is added to the diagonal of S. By default 0, the formula of disentanglement_lib, unless S is singular
+        (a constant code, or codes that depend on each other linearly): there that formula gives nan, infinity or
+        what rounding decides, and 1e-5 is added. A constant code then adds 0.
+
+    Returns
+    -------
+    Score
+        ``details``: ``covariance`` (D, D) without jitter; ``jitter``, what was added.
+
+    References
+    ----------
+    Locatello et al., "Challenging common assumptions in the unsupervised learning of disentangled
+    representations", 2019.
+
+    Examples
+    --------
+    >>> codes = np.indices((4, 4)).reshape(2, -1).T
+    >>> mixed = codes @ [[1, 1], [0, 1]]  # correlation 1 / sqrt(2)
+    >>> print(f"{uw.metrics.gaussian_total_correlation(mixed):.4f} {np.log(2) / 2:.4f}")
+    0.3466 0.3466
     """
     covariance = code_covariance(sample)
     added = (SINGULAR_JITTER if is_singular(covariance) else 0.0) if jitter is None else jitter

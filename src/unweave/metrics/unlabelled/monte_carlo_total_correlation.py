@@ -35,20 +35,40 @@ def monte_carlo_total_correlation(
     seed: Seed = 0,
     correlation: Correlation = 0.0,
 ) -> Score:
-    """TC = E[log q(z) - sum_j log q(z_j)] in nats, with q(z) a mixture of ``batch_size`` posteriors.
+    """Total correlation of the aggregated posterior by sampling, in nats.
 
-    Yang et al., "Towards better understanding of disentangled representations via mutual information",
-    appendix D. B posteriors q(z | x_i) = N(mean_i, diag(sigma_i) R diag(sigma_i)) are drawn without
-    replacement from the rows of ``mean`` and ``log_variance`` (n, D), and ``samples`` points z from each.
-    ``correlation`` s makes the noise correlated, R = (1 - s) I + s 11^T (their equations 11 and 12); the
-    appendix writes out s = 0.
+    TC = E[log q(z) - sum_j log q(z_j)], with q(z) a mixture of B = ``batch_size`` posteriors q(z | x_i) =
+    N(mean_i, diag(sigma_i) R diag(sigma_i)), drawn without replacement from the rows.
 
-    The value belongs to the mixture of the drawn rows. As B grows it approaches that of the whole data set,
-    as a rule from above: where posteriors hardly overlap, each row looks like a dependence of its own.
+    The value belongs to the mixture of the drawn rows. As B grows it approaches that of the whole data set, as a
+    rule from above: where posteriors hardly overlap, the rows themselves are a dependence. With fewer than
+    ``batch_size`` rows all are used. One row of independent noise gives 0, as does a single code.
 
-    ``details``: ``standard_error`` of the sampling of z given the rows; ``rows``, the rows drawn.
+    Parameters
+    ----------
+    batch_size
+        B, the number of posteriors.
+    samples
+        the number of points z from each.
+    correlation
+        s, where the noise of the posterior is correlated: R = (1 - s) I + s 11^T (the paper's equations 11 and
+        12; its appendix writes out s = 0).
 
-    With fewer than ``batch_size`` rows all are used. One row and s = 0 give 0. With D = 1 the value is 0.
+    Returns
+    -------
+    Score
+        ``details``: ``standard_error`` of the sampling of z given the rows; ``rows``, the rows drawn.
+
+    References
+    ----------
+    Yang et al., "Towards better understanding of disentangled representations via mutual information", appendix D.
+
+    Examples
+    --------
+    >>> mean = np.random.default_rng(0).normal(size=(200, 2))
+    >>> score = uw.metrics.monte_carlo_total_correlation(mean, np.zeros((200, 2)))
+    >>> abs(score.value) < 0.1
+    True
     """
     mean, log_variance = check_posterior(mean, log_variance)
     generator = np.random.default_rng(seed)

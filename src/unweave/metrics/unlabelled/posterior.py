@@ -26,13 +26,16 @@ def check_log_variance(log_variance: ArrayLike, shape: tuple[int, ...]) -> Float
     """Log variances as float64, of the shape of the means."""
     given = as_array(log_variance, "log_variance")
     if given.dtype.kind not in "fiu" or given.shape != shape:
-        told = f"{given.dtype} array of shape {given.shape}"
-        raise ArgumentError("log_variance", told, f"needs the shape of mean, {shape}, and numbers")
+        raise ArgumentError(
+            "log_variance",
+            f"{given.dtype} array of shape {given.shape}",
+            f"needs the shape of mean, {shape}, and numbers",
+        )
     array = np.ascontiguousarray(given, dtype=np.float64)
     if not (np.abs(array) <= MOST_LOG_VARIANCE).all():
         row, column = np.argwhere(~(np.abs(array) <= MOST_LOG_VARIANCE))[0].tolist()
-        told = f"needs finite numbers, from {-MOST_LOG_VARIANCE:g} to {MOST_LOG_VARIANCE:g}"
-        raise ArgumentError(f"log_variance[{row}, {column}]", float(array[row, column]), told)
+        allowed = f"needs finite numbers, from {-MOST_LOG_VARIANCE:g} to {MOST_LOG_VARIANCE:g}"
+        raise ArgumentError(f"log_variance[{row}, {column}]", float(array[row, column]), allowed)
     return array
 
 

@@ -29,28 +29,51 @@ def udr(
     kl_threshold: float = 0.01,
     lasso_alpha: NonNegative = 0.1,
 ) -> Score:
-    """Mean over models of UDR, the median agreement of a model's codes with those of the other models.
+    """Unsupervised disentanglement ranking: whether models agree on their codes.
 
-    Duan et al., "Unsupervised model selection for variational disentangled representation learning", 2020,
-    as in disentanglement_lib. ``codes_list`` holds (n, D) codes of the same n images by M >= 2 models.
-    R(i, j) is, between the standardised codes of models i and j, |Spearman's correlation| or |the
-    coefficients of a lasso regression| from i to j; its score is :func:`relative_strength`. Model i gets
-    the median over j != i of the score of R(j, i).
-
-    ``kl_list`` holds per model the mean KL of each latent, (D,): latents at or below ``kl_threshold`` are set
-    to 0 and left out. Without it all latents count.
-
-    ``details``: ``per_model`` (M,); ``pairwise`` (M, M); ``correlations`` (M, M, D, D), for ``spearman`` nan
-    where a latent is constant or left out; ``converged`` (M, M), of the lasso in 1,000 rounds.
+    Mean over models of the median agreement of a model's codes with those of the other models, as in
+    disentanglement_lib. R(i, j) is, between the standardised codes of models i and j, |Spearman's correlation| or
+    |the coefficients of a lasso regression| from i to j; its score is
+    :func:`~unweave.metrics.unlabelled.udr.relative_strength`. Model i gets the median over j != i of the score of
+    R(j, i).
 
     As in disentanglement_lib, one constant latent that is not left out halves the scores of its model for
-    ``spearman``: see :func:`relative_strength`. A model of which no latent is left agrees with nobody: 0.
+    "spearman". A model of which no latent is left agrees with nobody: 0.
+
+    Parameters
+    ----------
+    kl_list
+        for each model the mean KL of each latent, (D,): latents at or below ``kl_threshold`` are set to 0 and
+        left out. Without it all latents count.
+    method
+        "lasso" or "spearman".
+    kl_threshold
+        the limit below which a latent is left out.
+    lasso_alpha
+        the weight of the l1 penalty.
+
+    Returns
+    -------
+    Score
+        ``details``: ``per_model`` (M,); ``pairwise`` (M, M); ``correlations`` (M, M, D, D), for "spearman" nan
+        where a latent is constant or left out; ``converged`` (M, M), of the lasso in 1,000 rounds.
+
+    References
+    ----------
+    Duan et al., "Unsupervised model selection for variational disentangled representation learning", 2020.
+
+    Examples
+    --------
+    >>> codes = np.random.default_rng(0).normal(size=(500, 3))
+    >>> score = uw.metrics.udr([codes, -codes[:, ::-1], 2 * codes], method="spearman")
+    >>> score.details["per_model"].round(1)
+    array([0.9, 0.9, 0.9])
     """
     from unweave.metrics.solvers.standardise import standardise
 
     codes = _checked(codes_list)
     kept = _kept(kl_list, kl_threshold, codes)
-    codes = [np.where(keep, standardise(own), 0.0) for own, keep in zip(codes, kept, strict=True)]
+    codes = [np.where(keep, standardise(one), 0.0) for one, keep in zip(codes, kept, strict=True)]
     models, size = len(codes), codes[0].shape[1]
     correlations = np.zeros((models, models, size, size))
     pairwise, converged = np.zeros((models, models)), np.ones((models, models), dtype=bool)
@@ -74,8 +97,8 @@ def udr(
 def relative_strength(correlations: FloatArray) -> float:
     """Mean over rows of max^2 / sum, averaged with the same over columns; 0 for rows or columns of zeros.
 
-    Rows and columns with a nan count as 0. So a constant latent, which is a row of nan, costs its own term over rows
-    but all terms over columns: one of the two halves is 0.
+    Rows and columns with a nan count as 0. So a constant latent, which is a row of nan, costs one term over rows but
+    all terms over columns: one of the two halves is 0.
     """
     if correlations.size == 0:
         return 0.0
@@ -118,32 +141,36 @@ def _agreement(
 
 
 def _checked(codes_list: Sequence[AnyArray]) -> list[FloatArray]:
-    if not hasattr(codes_list, "__len__"):
+    if not isinstance(codes_list, Sequence | np.ndarray):
         raise ArgumentError("codes_list", type(codes_list).__name__, "needs a list of arrays, one per model")
     if len(codes_list) < 2:
         raise ArgumentError("codes_list", f"{len(codes_list)} model(s)", "needs at least 2 models")
-    codes = [check_codes(own, f"codes_list[{i}]") for i, own in enumerate(codes_list)]
-    shape = codes[0].shape
-    for i, own in enumerate(codes):
-        if own.shape != shape or len(own) < 2:
-            told = f"array of shape {own.shape}"
-            raise ArgumentError(f"codes_list[{i}]", told, "needs (n, D) with n >= 2, the same for all models")
-    return codes
+    checked = [check_codes(codes, f"codes_list[{i}]") for i, codes in enumerate(codes_list)]
+    for i, codes in enumerate(checked):
+        if codes.shape != checked[0].shape or len(codes) < 2:
+            raise ArgumentError(
+                f"codes_list[{i}]",
+                f"array of shape {codes.shape}",
+                "needs (n, D) with n >= 2, the same for all models",
+            )
+    return checked
 
 
 def _kept(kl_list: Sequence[AnyArray] | None, threshold: float, codes: list[FloatArray]) -> list[BoolArray]:
     size = codes[0].shape[1]
     if kl_list is None:
         return [np.ones(size, dtype=bool) for _ in codes]
-    if not hasattr(kl_list, "__len__") or len(kl_list) != len(codes):
-        told = f"{len(kl_list)} model(s)" if hasattr(kl_list, "__len__") else type(kl_list).__name__
-        raise ArgumentError("kl_list", told, f"needs {len(codes)}, as codes_list")
+    if len(kl_list) != len(codes):
+        raise ArgumentError("kl_list", f"{len(kl_list)} model(s)", f"needs {len(codes)}, as codes_list")
     kept = []
     for i, kl in enumerate(kl_list):
         values = as_array(kl, f"kl_list[{i}]")
         numbers = values.dtype.kind in "fiu" and values.shape == (size,)
         if not numbers or not np.isfinite(values).all():
-            told = f"{values.dtype} array of shape {values.shape}"
-            raise ArgumentError(f"kl_list[{i}]", told, f"needs {size} finite numbers, one per latent")
+            raise ArgumentError(
+                f"kl_list[{i}]",
+                f"{values.dtype} array of shape {values.shape}",
+                f"needs {size} finite numbers, one per latent",
+            )
         kept.append(values > threshold)
     return kept

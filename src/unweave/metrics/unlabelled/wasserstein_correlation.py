@@ -19,14 +19,35 @@ from unweave.metrics.unlabelled.gaussian_total_correlation import code_covarianc
     factors="none",
 )
 def wasserstein_correlation(sample: Sample, *, normalised: bool = False) -> Score:
-    """W = 2 tr S - 2 tr (D^1/2 S D^1/2)^1/2, with S the covariance of the codes and D its diagonal.
+    """Wasserstein distance of the Gaussian that fits the codes from an independent one.
 
-    As in disentanglement_lib: the squared 2-Wasserstein distance between N(0, S) and the product of its
-    marginals, N(0, D). ``normalised`` divides by tr S, which makes the value free of scale.
+    W = 2 tr S - 2 tr (D^1/2 S D^1/2)^1/2, with S the covariance of the codes and D its diagonal: the squared
+    2-Wasserstein distance between N(0, S) and the product of its marginals, N(0, D). As in disentanglement_lib.
 
-    ``details``: ``distance`` and ``normalised`` (both values); ``covariance`` (D, D). Factors are not used.
+    Constant codes add nothing; if all codes are constant the value is 0. Under 2 points: ArgumentError.
 
-    Constant codes add nothing; if all codes are constant both values are 0. Under 2 points: ArgumentError.
+    Parameters
+    ----------
+    normalised
+        divide by tr S, which makes the value free of scale.
+
+    Returns
+    -------
+    Score
+        ``details``: ``distance`` and ``normalised`` (both values); ``covariance`` (D, D).
+
+    References
+    ----------
+    Locatello et al., "Challenging common assumptions in the unsupervised learning of disentangled
+    representations", 2019.
+
+    Examples
+    --------
+    >>> codes = np.indices((4, 4)).reshape(2, -1).T
+    >>> uw.metrics.wasserstein_correlation(codes)
+    wasserstein_correlation = 0
+    >>> uw.metrics.wasserstein_correlation(codes[:, [0, 0]], normalised=True).details["normalised"]
+    0.58
     """
     covariance = code_covariance(sample)
     distance, trace = wasserstein_of(covariance), float(np.trace(covariance))

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import entropy
 
-from unweave.metrics.predictors.dci_scores import (
+from unweave.metrics.predictors.dci import (
     completeness,
     completeness_per_factor,
     disentanglement,
