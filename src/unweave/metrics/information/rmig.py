@@ -58,7 +58,7 @@ def rmig(
     >>> uw.metrics.rmig(factors, factors)
     rmig = 1
     >>> uw.metrics.rmig(factors, factors, log_variance=np.full(factors.shape, -2.0))
-    rmig = 0.80
+    rmig = 0.765161
     """
     varying = varying_factors(sample)
     if limits is not None and not limits[0] < limits[1]:
