@@ -1,14 +1,8 @@
-"""Every stored reference value for the metrics of information, correlation and agreement.
+"""Every stored reference value for the metrics of information, correlation and agreement."""
 
-The folder of reference values is named by the environment variable UNWEAVE_GOLDEN. All ``cases_*.json`` in it
-are read, each with the arrays of the ``.npz`` of the same name.
-"""
-
-import json
-import os
 from collections import Counter
-from pathlib import Path
 
+import golden
 import numpy as np
 import pytest
 
@@ -32,45 +26,21 @@ from unweave.metrics.unlabelled.gaussian_total_correlation import (
 from unweave.metrics.unlabelled.udr import relative_strength, udr
 from unweave.metrics.unlabelled.wasserstein_correlation import wasserstein_correlation, wasserstein_of
 
-FOLDER = os.environ.get("UNWEAVE_GOLDEN", "")
-FILES = sorted(Path(FOLDER).glob("cases_*.json")) if FOLDER else []
 COMPARED = Counter()
-
-pytestmark = pytest.mark.skipif(not FILES, reason="UNWEAVE_GOLDEN names no folder with reference values")
-
-
-def _load():
-    for file in FILES:
-        yield json.loads(file.read_text()), file.with_suffix(".npz")
-
-
-CASES = [(case, arrays) for content, arrays in _load() for case in content["cases"]]
-GROUPS = [(group, content["cases"], arrays) for content, arrays in _load() for group in content["udr_groups"]]
-FORMULAS = [formula for content, _ in _load() for formula in content["formula_cases"]]
 
 
 def values_compared():
     return COMPARED.total()
 
 
-def named(key, items):
-    return {"argvalues": items, "ids": [item[0][key] for item in items]}
-
-
-def compare(name, found, golden, tolerance):
+def compare(name, found, reference, tolerance):
     """Compare numbers, vectors or matrices, and count them. nan is compared with nan."""
-    expected = np.asarray(golden, dtype=np.float64)
+    expected = np.asarray(reference, dtype=np.float64)
     found = np.asarray(found, dtype=np.float64)
     assert found.shape == expected.shape, name
     same = np.isclose(found, expected, rtol=tolerance.get("rel", 0), atol=tolerance["abs"], equal_nan=True)
     assert same.all(), f"{name}: {found[~same][:5]} where {expected[~same][:5]} is expected"
     COMPARED[name.split("/")[0]] += expected.size
-
-
-def sample_of(case, arrays, rows=None, dtype=np.float64):
-    with np.load(arrays) as stored:
-        codes, factors = stored[case["arrays"]["rep_train"]], stored[case["arrays"]["factors_train"]]
-    return check_sample(codes.astype(dtype)[:rows], factors[:rows])
 
 
 # What the reference leaves undefined (nan, or an error) has a value here, which the metric's own test checks.
@@ -90,33 +60,34 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize(("case", "arrays"), **named("id", CASES))
-def test_values(case, arrays):
-    double, single = sample_of(case, arrays), sample_of(case, arrays, dtype=np.float32)
-    for name, metric in VALUES.items():
-        golden = case["metrics"].get(name, {})
-        found = float(metric(single if name == "mig_float32_input" else double))
-        if "value" in golden and np.isfinite(float(golden["value"])):
-            compare(name, found, golden["value"], golden["tolerance"])
+@pytest.mark.parametrize("name", golden.CASES)
+def test_values(name):
+    case, _ = golden.CASES[name]
+    double, single = golden.sample(name), golden.sample(name, dtype=np.float32)
+    for metric, compute in VALUES.items():
+        expected = case["metrics"].get(metric, {})
+        found = float(compute(single if metric == "mig_float32_input" else double))
+        if "value" in expected and np.isfinite(float(expected["value"])):
+            compare(metric, found, expected["value"], expected["tolerance"])
         else:
             assert np.isfinite(found)
 
 
-@pytest.mark.parametrize(("case", "arrays"), **named("id", CASES))
-def test_information_and_unsupervised(case, arrays):
-    sample, metrics = sample_of(case, arrays), case["metrics"]
+@pytest.mark.parametrize("name", golden.CASES)
+def test_information_and_unsupervised(name):
+    sample, metrics = golden.sample(name), golden.CASES[name][0]["metrics"]
     bins = discretise(sample.codes)
-    for name, found in (
+    for metric, found in (
         ("mi_matrix", mutual_information_matrix(bins, sample.factors)),
         ("factor_entropy", entropy(sample.factors)),
         ("code_entropy", entropy(bins)),
     ):
-        golden = metrics[name]
-        compare(name, found, golden.get("matrix", golden.get("values")), golden["tolerance"])
-    golden = metrics["unsupervised"]
+        expected = metrics[metric]
+        compare(metric, found, expected.get("matrix", expected.get("values")), expected["tolerance"])
+    expected = metrics["unsupervised"]
     total_correlation = gaussian_total_correlation.compute(sample, jitter=0).value
-    if golden["tolerance"]["kind"] == "exact":
-        for name, found in (
+    if expected["tolerance"]["kind"] == "exact":
+        for metric, found in (
             ("gaussian_total_correlation", total_correlation),
             ("gaussian_wasserstein_correlation", wasserstein_correlation.compute(sample).value),
             (
@@ -125,50 +96,49 @@ def test_information_and_unsupervised(case, arrays):
             ),
             ("mutual_info_score", code_mutual_information.compute(sample).value),
         ):
-            compare(name, found, golden["values"][name], golden["tolerance"])
+            compare(metric, found, expected["values"][metric], expected["tolerance"])
     alone = metrics["gaussian_total_correlation"]
     if alone["tolerance"]["kind"] == "exact":
         compare("gaussian_total_correlation", total_correlation, alone["value"], alone["tolerance"])
     assert np.isfinite(gaussian_total_correlation.compute(sample).value)
 
 
-@pytest.mark.parametrize(("case", "arrays"), **named("id", CASES))
-def test_irs(case, arrays):
-    sample = sample_of(case, arrays)
-    for name in ("irs", "irs_quantile1"):
-        golden = case["metrics"][name]
-        values, kept = golden["values"], np.array(golden["values"]["dims_kept"])
-        score = irs.compute(sample, diff_quantile=golden["params"]["diff_quantile"])
+@pytest.mark.parametrize("name", golden.CASES)
+def test_irs(name):
+    sample, metrics = golden.sample(name), golden.CASES[name][0]["metrics"]
+    for metric in ("irs", "irs_quantile1"):
+        expected = metrics[metric]
+        values, kept = expected["values"], np.array(expected["values"]["dims_kept"])
+        score = irs.compute(sample, diff_quantile=expected["params"]["diff_quantile"])
         np.testing.assert_array_equal(np.flatnonzero(score.details["active"]), kept)
-        compare(name, score.value, golden["value"], golden["tolerance"])
-        compare(name, score.details["matrix"][kept], golden["matrix"], golden["tolerance"])
+        compare(metric, score.value, expected["value"], expected["tolerance"])
+        compare(metric, score.details["matrix"][kept], expected["matrix"], expected["tolerance"])
         for vector in ("per_code", "parents", "max_deviations"):
-            compare(name, score.details[vector][kept], values[vector], golden["tolerance"])
+            compare(metric, score.details[vector][kept], values[vector], expected["tolerance"])
 
 
-@pytest.mark.parametrize(("case", "arrays"), **named("id", CASES))
-def test_infomec(case, arrays):
-    sample = sample_of(case, arrays, rows=5000)
-    for name, discrete in (("infomec", False), ("infomec_discrete", True)):
-        if name not in case["metrics"]:
+@pytest.mark.parametrize("name", golden.CASES)
+def test_infomec(name):
+    sample, metrics = golden.sample(name, rows=5000), golden.CASES[name][0]["metrics"]
+    for metric, discrete in (("infomec", False), ("infomec_discrete", True)):
+        if metric not in metrics:
             continue
-        golden = case["metrics"][name]
+        expected = metrics[metric]
         score = infomec.compute(sample, discrete_latents=discrete)
-        np.testing.assert_array_equal(score.details["active"], golden["values"]["active_latents"])
+        np.testing.assert_array_equal(score.details["active"], expected["values"]["active_latents"])
         for value in ("infom", "infoc", "infoe"):
-            compare(name, score.details[value], golden["values"][value], golden["tolerance"])
-        compare(name, score.details["matrix"].T, golden["matrix"], golden["tolerance"])
+            compare(metric, score.details[value], expected["values"][value], expected["tolerance"])
+        compare(metric, score.details["matrix"].T, expected["matrix"], expected["tolerance"])
 
 
-@pytest.mark.parametrize(("group", "cases", "arrays"), **named("name", GROUPS))
-def test_udr(group, cases, arrays):
-    cases = {case["id"]: case for case in cases}
-    codes = [sample_of(cases[name], arrays).codes for name in group["cases"]]
+@pytest.mark.parametrize("name", golden.UDR_GROUPS)
+def test_udr(name):
+    group = golden.UDR_GROUPS[name]
+    codes = [golden.sample(case).codes for case in group["cases"]]
     params = group["params"]
-    kl = [np.array(params["kl_per_latent"])] * len(codes)
     score = udr.compute(
         codes,
-        kl_list=kl,
+        kl_list=[np.array(params["kl_per_latent"])] * len(codes),
         method=params["correlation"],
         kl_threshold=params["kl_filter_threshold"],
         lasso_alpha=params["lasso_alpha"],
@@ -218,7 +188,7 @@ FORMULA_OF = {
     "discrete_mi": information_formula,
     "irs": irs_formula,
 }
-OWN_FORMULAS = [formula for formula in FORMULAS if formula["name"].split("/")[0] in FORMULA_OF]
+OWN_FORMULAS = [formula for formula in golden.FORMULAS if formula["name"].split("/")[0] in FORMULA_OF]
 
 
 @pytest.mark.parametrize("formula", OWN_FORMULAS, ids=[formula["name"] for formula in OWN_FORMULAS])

@@ -1,30 +1,20 @@
 """The stored reference values of the metrics that intervene on factors, each reached exactly.
 
-The folder of reference values is named by the environment variable UNWEAVE_GOLDEN. All ``cases_*.json`` in it
-are read, each with the arrays of the ``.npz`` of the same name. The other seeds are in the slow tests.
+The other seeds are in the slow tests.
 """
 
-import json
-import os
 from functools import lru_cache
-from pathlib import Path
 
+import golden
 import numpy as np
 import pytest
-from scipy.special import ndtri
 
 import unweave as uw
 from unweave.data.factors import FactorSpace
 from unweave.metrics.interventions.beta_vae import beta_vae
 from unweave.metrics.interventions.factor_vae import factor_vae
 
-FOLDER = os.environ.get("UNWEAVE_GOLDEN", "")
-FILES = sorted(Path(FOLDER).glob("cases_*.json")) if FOLDER else []
-CASES = {case["id"]: (case, file) for file in FILES for case in json.loads(file.read_text())["cases"]}
-
 compared = 0
-
-pytestmark = pytest.mark.skipif(not FILES, reason="UNWEAVE_GOLDEN names no folder with reference values")
 
 
 class Tabulated:
@@ -34,7 +24,9 @@ class Tabulated:
         sizes = case["factor_sizes"]
         self.space = FactorSpace([f"f{k}" for k in range(len(sizes))], sizes)
         self.nuisance = case["nuisance_size"]
-        self.table = _every_code(case, arrays, self.space, self.nuisance)
+        rows = np.arange(len(self.space) * self.nuisance)
+        factors, nuisance = self.space.factors(rows // self.nuisance), rows % self.nuisance
+        self.table = golden.representation(case, arrays, factors, nuisance).astype(np.float64)
 
     def codes(self, factors, rng):
         rows = np.ravel_multi_index(tuple(factors.T), self.space.grid_shape)
@@ -43,49 +35,16 @@ class Tabulated:
         return self.table[rows]
 
 
-def _every_code(case, arrays, space, nuisance):
-    function = case["rep_function"]
-    flat = np.arange(len(space) * nuisance)
-    factors = space.factors(flat // nuisance)
-    z = np.tile(arrays[function["offset"]], (len(flat), 1))
-    first = 0
-    for column, size in zip(factors.T, space.grid_shape, strict=True):
-        z = z + arrays[function["tables"]][first + column]
-        first += size
-    for pair in function["pairs"]:
-        a, b = pair["factors"]
-        z[:, pair["dim"]] += arrays[pair["array"]][factors[:, a], factors[:, b]]
-    mix = arrays[function["noise_mix"]]
-    if mix.any():
-        noise = np.zeros((len(flat), len(mix)))
-        for dim in np.flatnonzero(mix.any(axis=1)):
-            noise[:, dim] = _hash_normal(flat, int(dim), function["noise_seed"])
-        z = z + noise @ mix
-    return z.astype(np.float32).astype(np.float64)
-
-
-def _hash_normal(flat, dim, seed):
-    """Pseudo noise of a standard normal distribution, a pure function of its arguments."""
-    u = np.uint64
-    with np.errstate(over="ignore"):
-        z = u((seed * 1000003 + dim) % 2**64) * u(0x9E3779B97F4A7C15)
-        z = z + (flat.astype(np.uint64) + u(1)) * u(0xD1B54A32D192ED03)
-        z = (z ^ (z >> u(30))) * u(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> u(27))) * u(0x94D049BB133111EB)
-        z = z ^ (z >> u(31))
-    return ndtri(((z >> u(11)).astype(np.float64) + 0.5) / 2.0**53)
-
-
 @lru_cache(maxsize=1)
 def representation(case_id):
-    case, file = CASES[case_id]
-    with np.load(file.with_suffix(".npz")) as arrays:
+    case, file = golden.CASES[case_id]
+    with np.load(file) as arrays:
         return Tabulated(case, arrays)
 
 
-def expected(golden, position):
+def expected(reference, position):
     """Accuracy on train and on evaluation points."""
-    values = golden["values"]
+    values = reference["values"]
     if "eval_per_seed" in values:
         return values["train_per_seed"][position], values["eval_per_seed"][position]
     return values["train_accuracy"], values["eval_accuracy"]
@@ -122,35 +81,35 @@ def values_compared():
     return compared
 
 
-def agree(score, golden, position, told):
+def agree(score, reference, position, told):
     global compared
     found = score.details["train_accuracy"], score.details["eval_accuracy"]
-    np.testing.assert_allclose(found, expected(golden, position), rtol=0, atol=1e-9, err_msg=told)
+    np.testing.assert_allclose(found, expected(reference, position), rtol=0, atol=1e-9, err_msg=told)
     compared += 2
 
 
-@pytest.mark.parametrize("case_id", CASES)
+@pytest.mark.parametrize("case_id", golden.CASES)
 @pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["quick", "rest"])
 def test_accuracies(case_id, quick):
     for metric, (run, quick_seeds) in METRICS.items():
-        golden = CASES[case_id][0]["metrics"].get(metric, {"params": {"seeds": []}})
-        for position, seed in enumerate(golden["params"]["seeds"]):
+        reference = golden.CASES[case_id][0]["metrics"].get(metric, {"params": {"seeds": []}})
+        for position, seed in enumerate(reference["params"]["seeds"]):
             if (seed in quick_seeds) == quick:
-                score = run(case_id, golden["params"], seed)
-                agree(score, golden, position, f"{metric} of seed {seed}")
+                score = run(case_id, reference["params"], seed)
+                agree(score, reference, position, f"{metric} of seed {seed}")
 
 
 def number_of_images(case_id):
-    case = CASES[case_id][0]
+    case = golden.CASES[case_id][0]
     return int(np.prod(case["factor_sizes"])) * case["nuisance_size"]
 
 
 def cases_for_evaluate():
     """All of fewer than 100,000 images; quick are the smallest with and the smallest without a nuisance factor."""
-    small = sorted((name for name in CASES if number_of_images(name) < 100_000), key=number_of_images)
+    small = sorted((name for name in golden.CASES if number_of_images(name) < 100_000), key=number_of_images)
     first = {}
     for name in small:
-        first.setdefault(CASES[name][0]["nuisance_size"] > 1, name)
+        first.setdefault(golden.CASES[name][0]["nuisance_size"] > 1, name)
     return [
         pytest.param(name, marks=[] if name in first.values() else [pytest.mark.slow], id=name)
         for name in small
@@ -175,9 +134,9 @@ def test_evaluate_reaches_every_seed(case_id):
         return known.table[(images.reshape(-1, 4).astype(np.int64) << np.arange(0, 32, 8)).sum(axis=1)]
 
     for metric in ("beta_vae", "factor_vae"):
-        golden = CASES[case_id][0]["metrics"][metric]
-        for position, seed in enumerate(golden["params"]["seeds"]):
+        reference = golden.CASES[case_id][0]["metrics"][metric]
+        for position, seed in enumerate(reference["params"]["seeds"]):
             seen = 0
             score = uw.evaluate(encode, data, [metric], protocol="dlib", seed=seed)[metric]
-            agree(score, golden, position, f"{metric} of seed {seed}")
+            agree(score, reference, position, f"{metric} of seed {seed}")
             assert seen <= len(data)

@@ -1,9 +1,6 @@
-"""Values of other people's code on stored data. Set UNWEAVE_GOLDEN to the folder that holds them."""
+"""The stored reference values of the metrics that learn."""
 
-import json
-import os
-from pathlib import Path
-
+import golden
 import numpy as np
 import pytest
 
@@ -16,14 +13,7 @@ from unweave.metrics.predictors.dci import (
 )
 from unweave.metrics.predictors.explicitness import explicitness
 from unweave.metrics.predictors.sap import sap, sap_gaps
-from unweave.metrics.sample import check_sample
 
-FOLDER = os.environ.get("UNWEAVE_GOLDEN")
-pytestmark = pytest.mark.skipif(not FOLDER, reason="UNWEAVE_GOLDEN is not set")
-
-FILES = sorted(Path(FOLDER).glob("cases_*.json")) if FOLDER else []
-GOLDEN = {path.stem: json.loads(path.read_text()) for path in FILES}
-CASES = {case["id"]: (stem, case) for stem, golden in GOLDEN.items() for case in golden["cases"]}
 compared: dict[str, list[float]] = {}
 
 
@@ -31,32 +21,16 @@ def values_compared():
     return sum(map(len, compared.values()))
 
 
-def having(metric):
-    """The cases with a number for a metric, by id."""
-    return [
-        name
-        for name, (_, case) in CASES.items()
-        if {"value", "values"} & set(case["metrics"].get(metric, ()))
-    ]
+@pytest.fixture(scope="module", autouse=True)
+def differences():
+    """Say at the end how many values were compared, and how well they agree."""
+    yield
+    for metric, values in sorted(compared.items()):
+        print(f"\n{metric}: {len(values)} values, largest difference {max(values):.2g}", end="")
 
 
-@pytest.fixture(scope="module")
-def arrays():
-    """The stored arrays; says at the end how many values were compared."""
-    yield {stem: np.load(Path(FOLDER) / f"{stem}.npz") for stem in GOLDEN}
-    for metric, differences in sorted(compared.items()):
-        print(f"\n{metric}: {len(differences)} values, largest difference {max(differences):.2g}", end="")
-
-
-def load(arrays, name, rows=None):
-    stem, case = CASES[name]
-    return [
-        check_sample(
-            arrays[stem][case["arrays"][f"rep_{part}"]][:rows].astype(float),
-            arrays[stem][case["arrays"][f"factors_{part}"]][:rows],
-        )
-        for part in ("train", "test")
-    ]
+def load(name, rows=None):
+    return [golden.sample(name, part, rows) for part in ("train", "test")]
 
 
 def agree(metric, found, expected, tolerance):
@@ -67,43 +41,43 @@ def agree(metric, found, expected, tolerance):
     assert (difference <= allowed).all(), f"{metric}: differs by {difference.max()}, allowed {allowed.max()}"
 
 
-@pytest.mark.parametrize("name", having("sap_classification"))
-def test_sap_classification(arrays, name):
-    golden = CASES[name][1]["metrics"]["sap_classification"]
-    score = sap.compute(*load(arrays, name))
-    agree("sap svm", score.value, golden["value"], golden["tolerance"])
-    agree("sap svm matrix", score.details["matrix"], golden["matrix"], golden["tolerance"])
+@pytest.mark.parametrize("name", golden.having("sap_classification"))
+def test_sap_classification(name):
+    reference = golden.CASES[name][0]["metrics"]["sap_classification"]
+    score = sap.compute(*load(name))
+    agree("sap svm", score.value, reference["value"], reference["tolerance"])
+    agree("sap svm matrix", score.details["matrix"], reference["matrix"], reference["tolerance"])
 
 
-@pytest.mark.parametrize("name", having("sap_classification"))
-def test_sap_classification_at_the_optimum(arrays, name):
-    golden = CASES[name][1]["metrics"]["sap_classification"]
-    score = sap.compute(*load(arrays, name), solver="exact")
-    agree("sap exact", score.value, golden["value"], golden["tolerance"])
+@pytest.mark.parametrize("name", golden.having("sap_classification"))
+def test_sap_classification_at_the_optimum(name):
+    reference = golden.CASES[name][0]["metrics"]["sap_classification"]
+    score = sap.compute(*load(name), solver="exact")
+    agree("sap exact", score.value, reference["value"], reference["tolerance"])
     # Where codes are far from unit scale liblinear stops early: single accuracies then differ more.
-    loose = {"abs": 0.02} if golden.get("version_sensitive") else golden["tolerance"]
-    agree("sap exact matrix", score.details["matrix"], golden["matrix"], loose)
+    loose = {"abs": 0.02} if reference.get("version_sensitive") else reference["tolerance"]
+    agree("sap exact matrix", score.details["matrix"], reference["matrix"], loose)
 
 
-@pytest.mark.parametrize("name", having("sap_classification_dual"))
-def test_sap_classification_dual(arrays, name):
-    golden = CASES[name][1]["metrics"]["sap_classification_dual"]
-    if golden["cpu_seconds"] > 5:
+@pytest.mark.parametrize("name", golden.having("sap_classification_dual"))
+def test_sap_classification_dual(name):
+    reference = golden.CASES[name][0]["metrics"]["sap_classification_dual"]
+    if reference["cpu_seconds"] > 5:
         pytest.skip("takes long: see the slow tests")
     agree(
         "sap dual",
-        sap.compute(*load(arrays, name), solver="liblinear_dual").value,
-        golden["value"],
-        golden["tolerance"],
+        sap.compute(*load(name), solver="liblinear_dual").value,
+        reference["value"],
+        reference["tolerance"],
     )
 
 
-@pytest.mark.parametrize("name", having("sap_continuous"))
-def test_sap_continuous(arrays, name):
-    golden = CASES[name][1]["metrics"]["sap_continuous"]
-    score = sap.compute(*load(arrays, name), variant="regression")
-    agree("sap regression", score.value, golden["value"], golden["tolerance"])
-    agree("sap regression matrix", score.details["matrix"], golden["matrix"], golden["tolerance"])
+@pytest.mark.parametrize("name", golden.having("sap_continuous"))
+def test_sap_continuous(name):
+    reference = golden.CASES[name][0]["metrics"]["sap_continuous"]
+    score = sap.compute(*load(name), variant="regression")
+    agree("sap regression", score.value, reference["value"], reference["tolerance"])
+    agree("sap regression matrix", score.details["matrix"], reference["matrix"], reference["tolerance"])
 
 
 @pytest.mark.parametrize(
@@ -114,63 +88,65 @@ def test_sap_continuous(arrays, name):
         ("explicitness_liblinear_ovr", "liblinear_ovr"),
     ],
 )
-def test_explicitness(arrays, metric, solver):
-    for name in having(metric):
-        golden = CASES[name][1]["metrics"][metric]
-        score = explicitness.compute(*load(arrays, name), solver=solver)
-        values = golden["values"]
-        agree(metric, score.value, golden["value"], golden["tolerance"])
-        agree(metric, score.details["train"], values["explicitness_train"], golden["tolerance"])
-        agree(metric, score.details["per_factor"], values["per_factor_test"], golden["tolerance"])
+def test_explicitness(metric, solver):
+    for name in golden.having(metric):
+        reference = golden.CASES[name][0]["metrics"][metric]
+        score = explicitness.compute(*load(name), solver=solver)
+        values = reference["values"]
+        agree(metric, score.value, reference["value"], reference["tolerance"])
+        agree(metric, score.details["train"], values["explicitness_train"], reference["tolerance"])
+        agree(metric, score.details["per_factor"], values["per_factor_test"], reference["tolerance"])
         if "per_factor_train" in values:
-            agree(metric, score.details["per_factor_train"], values["per_factor_train"], golden["tolerance"])
+            agree(
+                metric, score.details["per_factor_train"], values["per_factor_train"], reference["tolerance"]
+            )
 
 
-def compare_dci(arrays, name, metric, rows, learner, matrix=None):
-    golden = CASES[name][1]["metrics"][metric]
-    score = dci.compute(*load(arrays, name, rows), learner=learner)
-    for part, value in golden["values"].items():
-        agree(f"{metric} by {learner}", score.details[part], value, golden["tolerance"])
+def compare_dci(name, metric, rows, learner, matrix=None):
+    reference = golden.CASES[name][0]["metrics"][metric]
+    score = dci.compute(*load(name, rows), learner=learner)
+    for part, value in reference["values"].items():
+        agree(f"{metric} by {learner}", score.details[part], value, reference["tolerance"])
     if matrix is not None:
-        agree(f"{metric} by {learner} matrix", score.details["matrix"], golden["matrix"], {"abs": matrix})
+        agree(f"{metric} by {learner} matrix", score.details["matrix"], reference["matrix"], {"abs": matrix})
 
 
-@pytest.mark.parametrize("name", having("dci_gbt_n1000"))
-def test_dci_gbt_first_1000_points(arrays, name):
+@pytest.mark.parametrize("name", golden.having("dci_gbt_n1000"))
+def test_dci_gbt_first_1000_points(name):
     # Importances agree to 1e-12, but for a few splits that are equally good to the last bits of an exponential.
-    compare_dci(arrays, name, "dci_gbt_n1000", 1000, "gbt", matrix=1e-3)
+    compare_dci(name, "dci_gbt_n1000", 1000, "gbt", matrix=1e-3)
 
 
-@pytest.mark.parametrize("name", having("dci_l1svm"))
-def test_dci_l1_svm(arrays, name):
-    compare_dci(arrays, name, "dci_l1svm", None, "l1_svm")
+@pytest.mark.parametrize("name", golden.having("dci_l1svm"))
+def test_dci_l1_svm(name):
+    compare_dci(name, "dci_l1svm", None, "l1_svm")
 
 
-@pytest.mark.parametrize("name", having("dci_gbt"))
-def test_dci_gbt_all_points(arrays, name):
-    compare_dci(arrays, name, "dci_gbt", None, "gbt", matrix=1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", having("dci_gbt_n1000"))
-def test_dci_gbt_of_scikit_learn(arrays, name):
-    compare_dci(arrays, name, "dci_gbt_n1000", 1000, "gbt_sklearn", matrix=0.01)
+@pytest.mark.parametrize("name", golden.having("dci_gbt"))
+def test_dci_gbt_all_points(name):
+    compare_dci(name, "dci_gbt", None, "gbt", matrix=1e-6)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", having("sap_classification_dual"))
-def test_sap_classification_dual_of_every_case(arrays, name):
-    golden = CASES[name][1]["metrics"]["sap_classification_dual"]
+@pytest.mark.parametrize("name", golden.having("dci_gbt_n1000"))
+def test_dci_gbt_of_scikit_learn(name):
+    compare_dci(name, "dci_gbt_n1000", 1000, "gbt_sklearn", matrix=0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", golden.having("sap_classification_dual"))
+def test_sap_classification_dual_of_every_case(name):
+    reference = golden.CASES[name][0]["metrics"]["sap_classification_dual"]
     agree(
         "sap dual",
-        sap.compute(*load(arrays, name), solver="liblinear_dual").value,
-        golden["value"],
-        golden["tolerance"],
+        sap.compute(*load(name), solver="liblinear_dual").value,
+        reference["value"],
+        reference["tolerance"],
     )
 
 
 def formulas(kind):
-    return [f for golden in GOLDEN.values() for f in golden["formula_cases"] if f["name"].startswith(kind)]
+    return [formula for formula in golden.FORMULAS if formula["name"].startswith(kind)]
 
 
 @pytest.mark.parametrize("case", formulas("dci_scores"), ids=lambda case: case["name"])
