@@ -37,9 +37,9 @@ class Metric:
     name
         as studies and the command line spell it: "mig".
     function
-        the formula itself. What it is called with is decided by ``takes``; its further parameters are the metric's
-        own, declared by type and bounds (:mod:`unweave.parameters`). It gives a :class:`Score` or a number. If it has
-        a parameter ``seed``, everything random about it follows from that.
+        the formula itself. What it is called with is decided by ``takes``; its further parameters are those of the
+        metric, declared by type and bounds (:mod:`unweave.parameters`). It gives a :class:`Score` or a number. If it
+        has a parameter ``seed``, everything random about it follows from that.
     label
         as the papers write it: "MIG".
     higher_is_better
@@ -132,8 +132,8 @@ class Metric:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The metric's own parameters and their defaults."""
-        return {p.name: p.default for p in self._own_parameters()}
+        """The metric's parameters and their defaults."""
+        return {p.name: p.default for p in self._function_parameters()}
 
     @property
     def uses_factors(self) -> bool:
@@ -181,7 +181,7 @@ class Metric:
         return dict(self.protocols.get(protocol, {}))
 
     def scalars(self, score: Score, factor_names: Sequence[str] = ()) -> dict[str, float]:
-        """The single numbers that a score is made of, by name: what a results table keeps of its details.
+        """The single numbers in a score's details, by name: what a results table keeps next to its value.
 
         Examples
         --------
@@ -197,13 +197,13 @@ class Metric:
         return numbers | dict(self.rows(score, factor_names) if self.rows is not None else {})
 
     def check_params(self, params: Params) -> dict[str, Any]:
-        """The values of its own parameters as they are declared, under their present names.
+        """The values of parameters as they are declared, under their present names.
 
         A parameter that the metric does not have, or a value that is not allowed, is an ArgumentError.
         """
         known = [name for name in self.parameters if name != "seed"]
         more = ["log_variance"] if self.takes == "posterior" else []
-        annotations = declared(self.function)
+        annotations = declared(self.function) if params else {}
         checked = {}
         for given, value in params.items():
             name = self.renamed.get(given, given)
@@ -225,12 +225,12 @@ class Metric:
         >>> uw.metrics.mig.compute(uw.metrics.Sample(codes, (8 * codes).astype(int)), num_bins=8)
         mig = 1
         """
-        own = self.check_params(params)
+        checked = self.check_params(params)
         if "seed" in self.parameters:
-            own["seed"] = check_value("seed", seed, Seed)
-        result = self.function(*inputs, **own)
+            checked["seed"] = check_value("seed", seed, Seed)
+        result = self.function(*inputs, **checked)
         if not isinstance(result, Score):
-            result = Score(self._number(result), {}, self.parameters | own)
+            result = Score(self._number(result), {}, self.parameters | checked)
         return replace(result, metric=self.name, higher_is_better=self.higher_is_better)
 
     def score(
@@ -243,8 +243,8 @@ class Metric:
         bootstrap: int = 0,
         **params: Any,
     ) -> Score:
-        """The score of plain arrays, validated: see :func:`unweave.metrics.score`, which takes the metric's name."""
-        own = self.check_params(to_python(params))
+        """The score of arrays, validated: see :func:`unweave.metrics.score`, which takes the metric's name."""
+        params = self.check_params(to_python(params))
         seed, bootstrap = check_value("seed", seed, Seed), check_bootstrap(bootstrap)
         if self.takes == "method":
             raise ArgumentError("metric", self.name, "needs a trained method: uw.evaluate computes it")
@@ -253,10 +253,10 @@ class Metric:
                 raise ArgumentError(
                     "bootstrap", bootstrap, f"{self.name} is not a score of rows that can be resampled"
                 )
-            return self.compute(codes, seed=seed, **own)
+            return self.compute(codes, seed=seed, **params)
         if self.takes == "posterior":
-            mean, log_variance = _check_posterior(self.name, codes, own.pop("log_variance", None))
-            return self.on_posterior(mean, log_variance, seed=seed, params=own, bootstrap=bootstrap)
+            mean, log_variance = _check_posterior(self.name, codes, params.pop("log_variance", None))
+            return self.on_posterior(mean, log_variance, seed=seed, params=params, bootstrap=bootstrap)
         if factors is None:
             if self.uses_factors:
                 raise ArgumentError("factors", None, f"{self.name} needs the factors of the codes")
@@ -270,7 +270,7 @@ class Metric:
             if not isinstance(test, tuple | list) or len(test) != 2:
                 raise ArgumentError("test", type(test).__name__, "needs a pair (codes, factors)")
             train, judged = check_samples((codes, factors), (test[0], test[1]), self.continuous)
-        return self.on_samples(train, judged, seed=seed, params=own, bootstrap=bootstrap)
+        return self.on_samples(train, judged, seed=seed, params=params, bootstrap=bootstrap)
 
     def on_samples(
         self,
@@ -285,20 +285,19 @@ class Metric:
 
         A metric that intervenes draws from the rows of the sample. Intervals are from random halves of the rows.
         """
-        own = dict(params or {})
+        given = dict(params or {})
 
-        def compute(train: Sample, test: Sample | None, params: dict[str, Any]) -> Score:
+        def compute(train: Sample, test: Sample | None, params: Params) -> Score:
             return self.compute(*self._inputs(train, test), seed=seed, **params)
 
         def again(rng: np.random.Generator) -> Score:
             rows = random_half(len(train.codes), rng)
             judged = None if test is None else test.rows(random_half(len(test.codes), rng))
-            some = dict(own)
-            if own.get("log_variance") is not None:  # it has a row for each point
-                some["log_variance"] = np.asarray(own["log_variance"])[rows]
+            noise = given.get("log_variance")  # it has a row for each point
+            some = given if noise is None else {**given, "log_variance": np.asarray(noise)[rows]}
             return compute(train.rows(rows), judged, some)
 
-        return with_interval(compute(train, test, own), again, bootstrap, seed)
+        return with_interval(compute(train, test, given), again, bootstrap, seed)
 
     def on_posterior(
         self,
@@ -353,13 +352,13 @@ class Metric:
             return ("codes_list",)
         return ("codes", "factors")
 
-    def _own_parameters(self) -> list[inspect.Parameter]:
+    def _function_parameters(self) -> list[inspect.Parameter]:
         """Those of the function that are not its inputs."""
         parameters = list(inspect.signature(self.function).parameters.values())
         inputs = 2 if self.takes in ("arrays", "split", "posterior") else 1
         inputs -= self.takes == "arrays" and not self.uses_factors
-        own = [p for i, p in enumerate(parameters) if p.kind is p.KEYWORD_ONLY or i >= inputs]
-        return [p for p in own if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        rest = [p for i, p in enumerate(parameters) if p.kind is p.KEYWORD_ONLY or i >= inputs]
+        return [p for p in rest if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
     def _public_signature(self) -> inspect.Signature:
         """How the metric is called with arrays."""
@@ -373,16 +372,16 @@ class Metric:
             )
             for name in self._input_names
         ]
-        own = [
+        parameters = [
             p.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for p in self._own_parameters()
+            for p in self._function_parameters()
             if p.name not in shared
         ]
         more = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
             for name, default in shared.items()
         ]
-        return inspect.Signature([*inputs, *own, *more], return_annotation="Score")
+        return inspect.Signature([*inputs, *parameters, *more], return_annotation="Score")
 
     def _public_doc(self) -> str:
         """The function's docstring, with the parameters that all metrics share."""

@@ -61,7 +61,7 @@ def score(
     bootstrap: int = 0,
     **params: Any,
 ) -> Score:
-    """Score a representation given as plain arrays, from any encoder of any framework.
+    """Score a representation given as arrays, from any encoder of any framework.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def score(
         spread around their mean as whole samples do, so the interval is the value plus that spread. It is not
         clipped to the metric's range: a bound may pass 1.
     params
-        the metric's own parameters.
+        the metric's parameters.
 
     Returns
     -------
@@ -137,7 +137,7 @@ def register_metric(name: Any, **facts: Any) -> Any:
 
     def register(function: Callable[..., Score | float]) -> Metric:
         metric = Metric(name, function, **facts)
-        METRICS.register(name, metric, builtin=function.__module__.startswith("unweave.metrics."))
+        METRICS.register(name, metric, builtin=function.__module__.startswith("unweave."))
         return metric
 
     return register

@@ -14,9 +14,22 @@ LARGEST, SMALLEST_RANGE = 1e100, 1e-100
 
 
 class Sample(NamedTuple):
-    """n points: codes (n, D), float64 and finite, and factors (n, K), int64 of any size and sign.
+    """The points that a metric is computed from, checked by :func:`check_sample`.
 
-    Continuous factors, for metrics that take them, are float64. ``single``: the codes were given in single precision.
+    Parameters
+    ----------
+    codes
+        (n, D) float64, finite.
+    factors
+        (n, K) int64 of any size and sign; float64 for metrics that take continuous factors.
+    single
+        whether the codes were given in single precision.
+
+    Examples
+    --------
+    >>> sample = uw.metrics.Sample(np.eye(3), np.arange(3)[:, None])
+    >>> sample.rows(np.array([0, 2])).factors.ravel()
+    array([0, 2])
     """
 
     codes: FloatArray
@@ -31,30 +44,6 @@ class Sample(NamedTuple):
     def given(self) -> AnyArray:
         """The codes in the precision that they were given in: the edges of bins are rounded to it, as numpy's are."""
         return self.codes.astype(np.float32) if self.single else self.codes
-
-
-def check_samples(
-    train: tuple[ArrayLike, ArrayLike],
-    test: tuple[ArrayLike, ArrayLike],
-    continuous: bool = False,
-) -> tuple[Sample, Sample]:
-    """Two samples of the same codes and factors; a value of a factor has one number in both."""
-    first, second = check_sample(*train, "", continuous), check_sample(*test, "test", continuous)
-    shapes = [(part.codes.shape[1], part.factors.shape[1]) for part in (first, second)]
-    if shapes[0] != shapes[1]:
-        given = f"{shapes[1][0]} codes and {shapes[1][1]} factors"
-        raise ArgumentError(
-            "test", given, f"the other points have {shapes[0][0]} codes and {shapes[0][1]} factors"
-        )
-    values = [
-        as_array(factors, "factors").reshape(shape)
-        for (_, factors), shape in zip(
-            (train, test), (first.factors.shape, second.factors.shape), strict=True
-        )
-    ]
-    joint = _checked_factors(np.concatenate(values), "factors", continuous)
-    n = len(first.codes)
-    return first._replace(factors=joint[:n]), second._replace(factors=joint[n:])
 
 
 def check_sample(codes: ArrayLike, factors: ArrayLike, name: str = "", continuous: bool = False) -> Sample:
@@ -79,6 +68,30 @@ def check_sample(codes: ArrayLike, factors: ArrayLike, name: str = "", continuou
         )
     checked = _checked_factors(factors_array, f"{prefix}factors", continuous)
     return Sample(codes_array, checked, given.dtype == np.float32)
+
+
+def check_samples(
+    train: tuple[ArrayLike, ArrayLike],
+    test: tuple[ArrayLike, ArrayLike],
+    continuous: bool = False,
+) -> tuple[Sample, Sample]:
+    """Two samples of the same codes and factors; a value of a factor has one number in both."""
+    first, second = check_sample(*train, "", continuous), check_sample(*test, "test", continuous)
+    shapes = [(part.codes.shape[1], part.factors.shape[1]) for part in (first, second)]
+    if shapes[0] != shapes[1]:
+        given = f"{shapes[1][0]} codes and {shapes[1][1]} factors"
+        raise ArgumentError(
+            "test", given, f"the other points have {shapes[0][0]} codes and {shapes[0][1]} factors"
+        )
+    values = [
+        as_array(factors, "factors").reshape(shape)
+        for (_, factors), shape in zip(
+            (train, test), (first.factors.shape, second.factors.shape), strict=True
+        )
+    ]
+    joint = _checked_factors(np.concatenate(values), "factors", continuous)
+    n = len(first.codes)
+    return first._replace(factors=joint[:n]), second._replace(factors=joint[n:])
 
 
 def split_sample(sample: Sample, seed: int) -> tuple[Sample, Sample]:

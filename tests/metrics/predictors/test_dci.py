@@ -1,4 +1,3 @@
-import builtins
 import sys
 
 import numpy as np
@@ -9,6 +8,7 @@ from sklearn.svm import LinearSVC
 from unweave.errors import ArgumentError
 from unweave.metrics.predictors.dci import dci
 from unweave.metrics.sample import check_sample
+from unweave.optional import MissingPackageError
 
 CLASSIFIERS = ["gbt", "gbt_sklearn", "l1_svm"]
 REGRESSIONS = ["lasso", "forest"]
@@ -112,16 +112,8 @@ def test_unknown_learner():
 
 
 def test_lightgbm_missing(monkeypatch):
-    original = builtins.__import__
-
-    def refuse(name, *arguments, **named):
-        if name == "lightgbm":
-            raise ImportError(name)
-        return original(name, *arguments, **named)
-
-    monkeypatch.delitem(sys.modules, "lightgbm", raising=False)
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(ArgumentError, match="pip install lightgbm"):
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'unweave\[lightgbm\]'"):
         dci.compute(draw(10), draw(10), learner="lightgbm")
 
 

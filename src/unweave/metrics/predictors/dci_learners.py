@@ -10,8 +10,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from unweave.arrays import BoolArray, FloatArray, IntArray
-from unweave.errors import ArgumentError
 from unweave.metrics.sample import Sample
+from unweave.optional import require
 
 FOREST_DEPTHS = (2, 4, 8, 16)
 
@@ -80,16 +80,11 @@ def gbt_sklearn(train: Sample, test: Sample, seed: int) -> Fit:
 
 def lightgbm(train: Sample, test: Sample, seed: int) -> Fit:
     """Boosted trees by LightGBM, on codes in 255 bins."""
-    try:
-        from lightgbm import LGBMClassifier
-    except ImportError as error:
-        raise ArgumentError(
-            "learner", "lightgbm", "needs the package lightgbm (pip install lightgbm)"
-        ) from error
+    classifier = require("lightgbm", "lightgbm", "dci with learner='lightgbm'").LGBMClassifier
     from unweave.metrics.solvers.boosted_trees import DEPTH, LEARNING_RATE, ROUNDS
 
     def create() -> Model:
-        model: Model = LGBMClassifier(
+        model: Model = classifier(
             boosting_type="gbdt",
             num_leaves=2**DEPTH,
             max_depth=DEPTH,
