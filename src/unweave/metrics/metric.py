@@ -118,6 +118,10 @@ class Metric:
         given = dict(zip(names, inputs, strict=False))
         if twice := given.keys() & options.keys():
             raise TypeError(f"{self.name}() got {', '.join(sorted(twice))} twice")
+        public = self._public_signature().parameters
+        for name in options.keys() & {"codes", "factors", "test", "seed", "bootstrap"}:
+            if name not in public:
+                raise unknown_name(f"parameter of {self.name}", name, public)
         given |= options
         if names[0] not in given:
             raise TypeError(f"{self.name}() needs {names[0]}")
