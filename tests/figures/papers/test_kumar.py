@@ -104,9 +104,9 @@ def test_a_method_without_strength_has_its_row_in_the_attribute_table(table):
 def test_traversals_of_trained_runs(trained):
     one = Results("s", trained.table[trained.table["method"] == "beta_vae"], runs=trained.runs)
     alone, both = (best_traversals(results, columns=3)["pendulum"] for results in (one, trained))
-    assert texts(alone)[0] == "pendulum, β-VAE (β = 1)"
+    assert texts(alone)[0] == "Pendulum, β-VAE (β = 1)"
     assert texts(both)[: len(texts(alone))] == texts(alone)
-    assert any(text.startswith("pendulum, FactorVAE") for text in texts(both))
+    assert any(text.startswith("Pendulum, FactorVAE") for text in texts(both))
     assert both.get_figheight() <= alone.get_figheight()  # side by side
     assert texts(alone)[-3:] == ["-2.0", "0.0", "2.0"]
 
