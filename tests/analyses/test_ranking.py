@@ -10,6 +10,7 @@ import pytest
 
 from unweave.analyses.ranking import rank_methods
 from unweave.errors import ArgumentError
+from unweave.metrics import METRICS, register_metric
 from unweave.study import NotInStudyError
 from unweave.study.results import as_table
 
@@ -150,3 +151,26 @@ def test_a_study_that_cannot_be_ranked_says_so() -> None:
         rank_methods(scores({("a", 1.0): np.ones(3)}))
     with pytest.raises(ArgumentError, match="strengths"):
         rank_methods(scores({("a", 1.0): np.ones(3)}), strengths="worst")
+
+
+def test_the_direction_is_the_metrics_own() -> None:
+    values = {("a", 1.0): np.linspace(0, 0.1, 12), ("b", 1.0): np.linspace(0.8, 0.9, 12)}
+    up = rank_methods(scores(values, "mig"))
+    assert up["method"].tolist() == ["b", "a"]
+    down = rank_methods(scores(values, "gaussian_total_correlation"), ["gaussian_total_correlation"])
+    assert down["method"].tolist() == ["a", "b"]
+    columns = ["value", "low", "high"]
+    np.testing.assert_allclose(down[columns], up.iloc[::-1][columns])
+    assert (down["low"] <= down["value"]).all()
+    assert down["best"].tolist() == [1.0, 0.0]
+
+
+def test_a_study_is_ranked_by_all_its_metrics_of_factors() -> None:
+    values = {("a", 1.0): np.linspace(0, 0.1, 12), ("b", 1.0): np.linspace(0.8, 0.9, 12)}
+    names = ["users_own", "irs", "udr", "gaussian_total_correlation", "sap", "mig", "mig.detail"]
+    register_metric("users_own")(lambda codes, factors: 0.0)
+    try:
+        found = rank_methods(pd.concat([scores(values, name) for name in names]))
+    finally:
+        METRICS.unregister("users_own")
+    assert found["metric"].unique().tolist() == ["mig", "sap", "users_own", "irs"]

@@ -345,7 +345,7 @@ def test_a_study_without_such_encoders_does_not_speak_of_labels(show):
 
 def test_no_caption_contradicts_its_exhibit():
     for made in (exhibit for paper in PAPERS.values() for exhibit in paper.exhibits):
-        caption = full_caption(made.caption, {"ivae": {"given", "unknown"}})
+        caption = full_caption(made, {"ivae": {"given", "unknown"}})
         assert ("got the true ones" in caption) == made.name.endswith("-u-given")
         assert ("(u unknown)" in caption or "predicted or unknown" in caption) != made.name.endswith(
             "-u-given"

@@ -14,18 +14,19 @@ from unweave.analyses.runs import main_runs
 from unweave.analyses.statistics.intervals import Level, bootstrap_interval, bootstrap_samples
 from unweave.analyses.statistics.significance import compact_letters, holm, mann_whitney
 from unweave.arrays import FloatArray
+from unweave.metrics import METRICS
 from unweave.parameters import Count, Seed, check_value
 from unweave.study.results import NotInStudyError, select
 
-# Scores of disentanglement of which more is better, in the order of the papers.
-METRICS = ("beta_vae", "factor_vae", "mig", "dci", "modularity", "explicitness", "sap", "z_diff")
+# The order of the papers; other metrics follow in the order of the table.
+_ORDER = ("beta_vae", "factor_vae", "mig", "dci", "modularity", "explicitness", "sap", "z_diff")
 
 Strengths = Literal["best", "all"]
 
 
 def rank_methods(
     table: pd.DataFrame,
-    metrics: Sequence[str] = METRICS,
+    metrics: Sequence[str] | None = None,
     strengths: Strengths = "best",
     level: Level = 0.95,
     draws: Count = 1000,
@@ -43,7 +44,8 @@ def rank_methods(
     table
         a results table.
     metrics
-        those of which more is better; those that the study lacks are left out.
+        those that the study lacks are left out. A metric that says of itself that less is better is ranked so. None:
+        all metrics of the study that compare codes with factors and of which more is better.
     strengths
         "best": a method is represented by the strength with the best median there, as most papers do. This is
         optimistic, and more so for a method that was tried with more strengths: its median, its interval and the
@@ -72,13 +74,15 @@ def rank_methods(
     1    beta_vae     2  True
     """
     check_value("strengths", strengths, Strengths)
+    metrics = _comparable(table) if metrics is None else metrics
     rows = main_runs(table[table["metric"].isin(metrics)])
     rng = np.random.default_rng(seed)
     cells: dict[tuple[str, str], list[_Entry]] = {}
     known = set(rows["metric"].unique())
     for metric in (name for name in metrics if name in known):
         for data, cell in select(rows, metric).groupby("data", sort=False):
-            entries = _entries(cell, strengths, draws, rng)
+            sign = -1.0 if _less_is_better(metric) else 1.0
+            entries = _entries(cell.assign(value=sign * cell["value"]), strengths, draws, rng)
             if len(entries) > 1:
                 cells[str(data), metric] = entries
     if not cells:
@@ -93,14 +97,30 @@ def rank_methods(
     for (data, metric), entries in cells.items():
         pairs = len(entries) * (len(entries) - 1) // 2
         within, pvalues = pvalues[:pairs], pvalues[pairs:]
-        parts.append(_ranked(entries, holm(within), level, draws, seed).assign(data=data, metric=metric))
+        ranked = _ranked(entries, holm(within), level, draws, seed)
+        if _less_is_better(metric):
+            ranked = ranked.assign(value=-ranked["value"], low=-ranked["high"], high=-ranked["low"])
+        parts.append(ranked.assign(data=data, metric=metric))
     result = pd.concat(parts, ignore_index=True)
     return result[["data", "metric", *(name for name in result if name not in ("data", "metric"))]]
 
 
+def _comparable(table: pd.DataFrame) -> list[str]:
+    """The metrics of a study by which methods are ranked unless others are asked for."""
+    known = [METRICS.get(name) for name in table["metric"].unique()]
+    names = [metric.name for metric in known if metric and metric.uses_factors and metric.higher_is_better]
+    return sorted(names, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+
+
+def _less_is_better(name: str) -> bool:
+    """Whether a metric says so; what is not known by name is taken as it is."""
+    metric = METRICS.get(name)
+    return metric is not None and not metric.higher_is_better
+
+
 @dataclass(frozen=True)
 class _Entry:
-    """What represents a method in one comparison: its scores, and bootstrap draws of its median."""
+    """What represents a method in one comparison: its scores (more is better), and bootstrap draws of its median."""
 
     method: str
     variant: str

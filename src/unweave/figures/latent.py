@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from PIL import Image
+from torch import nn
 
 from unweave.data import Dataset
 from unweave.data.batches import to_tensor
@@ -17,18 +18,29 @@ from unweave.errors import ArgumentError
 from unweave.figures.sheet import Row, compose
 from unweave.figures.tiles import draw_tiles
 from unweave.files import replacing
-from unweave.methods import VAE, EncodesWithLabels
+from unweave.methods import Decodes, Encodes, EncodesWithLabels
+from unweave.methods.spec import MethodSpec
 from unweave.objectives import usage
 
 _KL_IMAGES = 256  # how many images tell which latents are in use
 _FRAME_MILLISECONDS = 80
 
 
-def reconstructions(method: VAE, data: Dataset, seed: int = 0, columns: int = 12) -> Image.Image:
+@runtime_checkable
+class Autoencoder(Encodes, Decodes, Protocol):
+    """A method that encodes and decodes: what reconstructions and traversals need."""
+
+    @property
+    def spec(self) -> MethodSpec: ...
+
+    def parameters(self) -> Iterator[nn.Parameter]: ...
+
+
+def reconstructions(method: Autoencoder, data: Dataset, seed: int = 0, columns: int = 12) -> Image.Image:
     """Random images above, their reconstructions from the mean code below."""
     images, batch = _draw(method, data, columns, seed)
     with torch.inference_mode():
-        decoded = _to_array(data, method.reconstruct(batch))
+        decoded = _to_array(data, method.decode(method.encode(batch).mean))
     above, below = draw_tiles(data, [images, decoded])
     return compose(
         f"{method.spec.name} on {data.name}", [Row("image", "", above), Row("reconstruction", "", below)]
@@ -36,7 +48,7 @@ def reconstructions(method: VAE, data: Dataset, seed: int = 0, columns: int = 12
 
 
 def traversals(
-    method: VAE, data: Dataset, seed: int = 0, columns: int = 11, span: float = 2.0
+    method: Autoencoder, data: Dataset, seed: int = 0, columns: int = 11, span: float = 2.0
 ) -> Image.Image:
     """One row per latent, those with the largest KL first: the latent goes from -span to span, the others
     stay at the mean code of one random image.
@@ -49,7 +61,7 @@ def traversals(
 
 
 def traversal_rows(
-    method: VAE, data: Dataset, seed: int = 0, columns: int = 11, span: float = 2.0
+    method: Autoencoder, data: Dataset, seed: int = 0, columns: int = 11, span: float = 2.0
 ) -> list[Row]:
     """The rows of ``traversals``; the last has the values below it."""
     order, kl, frames = _traverse(method, data, seed, columns, span)
@@ -66,7 +78,7 @@ def traversal_rows(
     ]
 
 
-def units(method: VAE) -> str:
+def units(method: Autoencoder) -> str:
     """What the values of a traversal are, where they are not the latent's own: to follow a title."""
     return (
         "" if not isinstance(method, EncodesWithLabels) else ", in deviations of its codes (labels not given)"
@@ -74,7 +86,7 @@ def units(method: VAE) -> str:
 
 
 def save_traversal_animation(
-    method: VAE, data: Dataset, path: Path | str, seed: int = 0, frames: int = 24, span: float = 2.0
+    method: Autoencoder, data: Dataset, path: Path | str, seed: int = 0, frames: int = 24, span: float = 2.0
 ) -> Path:
     """An animated GIF: all latents side by side, each swinging from -span to span and back."""
     target = Path(path)
@@ -128,7 +140,7 @@ def loss_curves(history: Sequence[Mapping[str, float]], title: str) -> Image.Ima
 
 
 def _traverse(
-    method: VAE, data: Dataset, seed: int, columns: int, span: float, values: Array | None = None
+    method: Autoencoder, data: Dataset, seed: int, columns: int, span: float, values: Array | None = None
 ) -> tuple[list[int], Array, list[Array]]:
     """Latents by falling KL, their KL, and per latent the decoded observations of its traversal."""
     if columns < 2 or not span > 0:
@@ -149,7 +161,7 @@ def _traverse(
     return order, kl, frames
 
 
-def _draw(method: VAE, data: Dataset, n: int, seed: int) -> tuple[Array, torch.Tensor]:
+def _draw(method: Autoencoder, data: Dataset, n: int, seed: int) -> tuple[Array, torch.Tensor]:
     rng = np.random.default_rng(seed)
     which = data.sample_rows(n, rng) if data.finite else data.sample_factors(n, rng)
     images = data.images(which, rng)

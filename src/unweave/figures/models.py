@@ -8,20 +8,21 @@ from pathlib import Path
 from unweave import data, training
 from unweave.data import Dataset
 from unweave.errors import ArgumentError
-from unweave.methods import VAE
+from unweave.figures.latent import Autoencoder
 from unweave.study.perform import load_data
 
 
-def load_model(folder: Path, name: str) -> tuple[VAE, Dataset]:
+def load_autoencoder(folder: Path, name: str) -> tuple[Autoencoder, Dataset]:
     """The method of a run's directory, and its data, which the study calls ``name``: a data set, or a folder of images.
 
-    A run that no study made has no job: its data set has to have a known name.
+    A method that cannot encode and decode is refused. A run that no study made has no job: its data set has to have a
+    known name.
     """
     run = training.load(folder)
-    if not isinstance(run.method, VAE):
-        raise ArgumentError("method", run.spec.method.name, "needs a VAE")
-    told = folder / "job.json"
-    if not told.exists():
+    if not isinstance(run.method, Autoencoder):
+        raise ArgumentError("method", run.spec.method.name, "does not both encode and decode images")
+    file = folder / "job.json"
+    if not file.exists():
         return run.method, data.load(run.spec.data["name"])
-    job = json.loads(told.read_text())
+    job = json.loads(file.read_text())
     return run.method, load_data(name, job.get("training", {}).get("image_size"))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from unweave.figures.latent import loss_curves, reconstructions, save_traversal_animation, traversals
+from unweave.figures.latent import (
+    Autoencoder,
+    loss_curves,
+    reconstructions,
+    save_traversal_animation,
+    traversals,
+)
 from unweave.figures.sheet import save_picture
-from unweave.methods import VAE
 from unweave.training import Callback, Run
 
 
@@ -27,7 +32,7 @@ class Pictures(Callback):
         """Draw what the run's directory and data allow."""
         if run.path is None or run.data is None:
             return
-        if isinstance(run.method, VAE):
+        if isinstance(run.method, Autoencoder):
             save_picture(reconstructions(run.method, run.data), run.path / "reconstructions.png")
             save_picture(traversals(run.method, run.data), run.path / "traversals.png")
             save_traversal_animation(run.method, run.data, run.path / "traversals.gif")

@@ -16,7 +16,7 @@ from unweave.analyses.variants import method_variants
 from unweave.errors import UnweaveError
 from unweave.figures.labelling import Line, label_points
 from unweave.figures.latent import traversal_rows, units
-from unweave.figures.models import load_model
+from unweave.figures.models import load_autoencoder
 from unweave.figures.papers.paper import Exhibit, Paper
 from unweave.figures.papers.tables import format_interval, interval_column, setting_column, sort_rows
 from unweave.figures.plate import Block, plate
@@ -114,7 +114,7 @@ def best_traversals(results: Results, metric: str = "sap", columns: int = 9) -> 
     ):
         heading = f"{data_name(name)}, {setting}"
         try:
-            model, images = load_model(results.runs / run, name)
+            model, images = load_autoencoder(results.runs / run, name)
         except UnweaveError as error:  # no weights or no data files
             problems.append(f"{heading}: {error}")
             continue

@@ -204,6 +204,7 @@ def _exhibits(labels: str | None) -> tuple[Exhibit, ...]:
             "Mita et al., Figure 3",
             _BOXES + note,
             partial(boxes, metrics=MAIN_METRICS, labels=labels),
+            explains_labels=True,
         ),
         Exhibit(
             f"mita-fig04-strengths{ending}",
@@ -211,6 +212,7 @@ def _exhibits(labels: str | None) -> tuple[Exhibit, ...]:
             "Mita et al., Figure 4",
             _CURVES + note,
             partial(strength_curves, metrics=MAIN_METRICS, labels=labels),
+            explains_labels=True,
         ),
         Exhibit(
             f"mita-fig05-all-scores{ending}",
@@ -218,6 +220,7 @@ def _exhibits(labels: str | None) -> tuple[Exhibit, ...]:
             "Mita et al., Figure 5",
             _BOXES + note,
             partial(boxes, labels=labels),
+            explains_labels=True,
         ),
         Exhibit(
             f"mita-fig06-all-strengths{ending}",
@@ -225,6 +228,7 @@ def _exhibits(labels: str | None) -> tuple[Exhibit, ...]:
             "Mita et al., Figure 6",
             _CURVES + note,
             partial(strength_curves, labels=labels),
+            explains_labels=True,
         ),
     )
 

@@ -32,6 +32,9 @@ class Exhibit:
     make
         from the results to a figure, a picture or a table, or to several pictures by the name of their data set. Raises
         ``NotInStudyError`` if the study lacks what it needs.
+    explains_labels
+        whether the caption itself says which labels u the encoders that take some were given; a report adds a sentence
+        to the captions that do not.
 
     Examples
     --------
@@ -46,6 +49,7 @@ class Exhibit:
     source: str
     caption: str
     make: Callable[[Results], Picture | Mapping[str, Picture] | pd.DataFrame]
+    explains_labels: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from unweave.figures.style import method_name, method_order
-
-_SYMBOLS = {"beta": "β", "gamma": "γ", "lambda_od": "λ_od", "c_max": "C"}
+from unweave.methods import METHODS
 
 
 def format_interval(value: float, low: float, high: float, digits: int = 3) -> str:
@@ -40,10 +39,10 @@ def method_column(rows: pd.DataFrame) -> pd.Series[str]:
 def setting_column(rows: pd.DataFrame) -> pd.Series[str]:
     """The name of each row's method, strength and variant: "β-VAE (β = 4)"."""
     names = []
-    for method, variant, symbol, strength in zip(
+    for method, variant, name, strength in zip(
         rows["method"], rows["variant"], rows["strength_name"], rows["strength"], strict=True
     ):
-        setting = "" if pd.isna(strength) else f"{_SYMBOLS.get(symbol, symbol)} = {strength:g}"
+        setting = "" if pd.isna(strength) else f"{_strength_label(method, name)} = {strength:g}"
         names.append(method_name(method, setting, variant))
     return pd.Series(names, index=rows.index, dtype="str")
 
@@ -64,3 +63,9 @@ def sort_rows(rows: pd.DataFrame, data: Sequence[str]) -> pd.DataFrame:
     return rows.loc[keys.sort_values(["data", "method", "strength"], kind="stable").index].reset_index(
         drop=True
     )
+
+
+def _strength_label(method: str, name: str) -> str:
+    """The strength for people; its name where the method is not known or the table has another strength."""
+    info = METHODS.get(method)
+    return info.strength_label if info is not None and info.strength == name else name

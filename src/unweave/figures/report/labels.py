@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
+from unweave.figures.papers import Exhibit
 from unweave.figures.style import method_name, method_order
 
 U_GIVEN = (
@@ -13,7 +14,6 @@ U_GIVEN = (
     "factors that they are scored against. Their scores compare neither with those of other methods nor with those of "
     "the same methods that did not get them."
 )
-_SUBJECT = "labels u"  # a caption that has these words says itself how encoders came by them
 
 
 def modes_by_method(table: pd.DataFrame) -> dict[str, set[str]]:
@@ -31,7 +31,7 @@ def label_note(modes: Mapping[str, set[str]]) -> str:
     if not modes:
         return ""
     blind = _without_true_labels(modes)
-    parts = [f"The encoders of {_list(modes)} take {_SUBJECT} next to the image."]
+    parts = [f"The encoders of {_list(modes)} take labels u next to the image."]
     if blind:
         parts.append(
             f"Where nothing else is said, they did not get the true ones: {_spelled(blind)}. Predicted labels are "
@@ -47,12 +47,12 @@ def label_note(modes: Mapping[str, set[str]]) -> str:
     return " ".join(parts)
 
 
-def full_caption(caption: str, modes: Mapping[str, set[str]]) -> str:
-    """An exhibit's caption, with how encoders came by labels unless it says so itself."""
+def full_caption(exhibit: Exhibit, modes: Mapping[str, set[str]]) -> str:
+    """An exhibit's caption, with which labels encoders were given unless it says so itself."""
     blind = _without_true_labels(modes)
-    if not blind or _SUBJECT in caption:
-        return caption
-    return f"{caption} Encoders that take {_SUBJECT} did not get the true ones: {_spelled(blind)}."
+    if not blind or exhibit.explains_labels:
+        return exhibit.caption
+    return f"{exhibit.caption} Encoders that take labels u did not get the true ones: {_spelled(blind)}."
 
 
 def _without_true_labels(modes: Mapping[str, set[str]]) -> dict[str, str]:

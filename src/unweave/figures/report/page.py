@@ -122,7 +122,7 @@ def _paper(chapter: Chapter, modes: Mapping[str, set[str]]) -> Section:
         body.append(
             f'<article id="exhibit-{escape(exhibit.name)}"><h3>{escape(exhibit.title)}</h3>'
             f'<p class="source">{escape(exhibit.source)}</p><figure>{drawn.body}'
-            f"<figcaption>{escape(full_caption(exhibit.caption, modes))}</figcaption></figure>"
+            f"<figcaption>{escape(full_caption(exhibit, modes))}</figcaption></figure>"
             f"{links(tuple(drawn.files))}</article>"
         )
     entries = tuple((f"exhibit-{drawn.exhibit.name}", drawn.exhibit.title) for drawn in chapter.drawn)

@@ -14,7 +14,7 @@ from unweave.parameters import Count, NonNegative
     "annealed_vae",
     label="AnnealedVAE",
     paper="Burgess et al. 2018",
-    strength_label="c_max",
+    strength_label="C",
     color="#56B4E9",
     marker="P",
     order=7,

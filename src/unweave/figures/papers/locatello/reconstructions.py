@@ -12,7 +12,7 @@ from PIL import Image
 from unweave.analyses.variants import with_variant
 from unweave.data.batches import to_tensor
 from unweave.errors import ArgumentError, DataError
-from unweave.figures.models import load_model
+from unweave.figures.models import load_autoencoder
 from unweave.figures.papers.paper import Exhibit
 from unweave.figures.plate import Block, plate
 from unweave.figures.sheet import Row
@@ -34,7 +34,10 @@ def _reconstructions(results: Results) -> Figure:
         strength = "" if np.isnan(run["strength"]) else f", {run['strength_name']} = {run['strength']:g}"
         try:
             tiles = _pairs(results.runs / str(run["run"]), str(data))
-        except (DataError, ArgumentError) as error:  # no weights, no data files, or data that has no name
+        except (
+            DataError,
+            ArgumentError,
+        ) as error:  # no weights, no data files, no known name, or not an autoencoder
             problems.append(str(error))
             continue
         detail = f"{method_name(run['method'], run['variant'])}{strength}, seed {run['seed']}"
@@ -46,12 +49,12 @@ def _reconstructions(results: Results) -> Figure:
 
 def _pairs(folder: Path, name: str) -> list[Image.Image]:
     """Image, reconstruction, image, reconstruction, …"""
-    method, data = load_model(folder, name)
+    method, data = load_autoencoder(folder, name)
     rng = np.random.default_rng(_SEED)
     which = data.sample_rows(_PAIRS, rng) if data.finite else data.sample_factors(_PAIRS, rng)
     images = data.images(which, rng)
     with torch.inference_mode():
-        decoded = method.reconstruct(to_tensor(images)).float().numpy()
+        decoded = method.decode(method.encode(to_tensor(images)).mean).float().numpy()
     if decoded.ndim == 4:  # channels last, as the data set has them
         decoded = decoded.transpose(0, 2, 3, 1)
     above, below = draw_tiles(data, [images, decoded])
