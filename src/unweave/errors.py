@@ -11,7 +11,13 @@ class UnweaveError(Exception):
 
 
 class ArgumentError(UnweaveError, ValueError):
-    """An argument has a value that is not allowed. Raised before any work starts."""
+    """An argument has a value that is not allowed. Raised before any work starts.
+
+    Examples
+    --------
+    >>> print(ArgumentError("steps", 0, "needs a whole number >= 1"))
+    steps = 0: needs a whole number >= 1
+    """
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
         self.argument, self.value, self.allowed = name, value, allowed
@@ -30,11 +36,17 @@ class MissingDataError(DataError):
 
 
 class NetworkError(UnweaveError):
-    """A download could not be made or finished."""
+    """A download could not be started or finished."""
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> ArgumentError:
-    """The error for a name that is not in a registry: suggests the nearest one, else lists all."""
+    """The error for a name that is not known: suggests the nearest one, and lists all.
+
+    Examples
+    --------
+    >>> print(unknown_name("method", "beta_vea", ["vae", "beta_vae"]))
+    method = 'beta_vea': did you mean 'beta_vae'? known: beta_vae, vae
+    """
     names = sorted(known)
     near = get_close_matches(str(name).lower().replace("-", "_"), names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""

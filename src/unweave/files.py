@@ -12,9 +12,16 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """``with replacing(path) as temporary:`` write to ``temporary``; it then takes the place of ``path``.
+    """Write a file under a temporary name, and rename it to ``path`` when all went well.
 
     What is written has reached the disk before the rename, so a crash leaves the old file or the new one.
+
+    Examples
+    --------
+    >>> with replacing(Path("notes.txt")) as temporary:
+    ...     _ = temporary.write_text("whole")
+    >>> Path("notes.txt").read_text()
+    'whole'
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.stem}-{uuid.uuid4().hex}{path.suffix}")
@@ -35,7 +42,13 @@ def _umask() -> int:
 
 
 def is_leftover(path: Path) -> bool:
-    """Whether a file has the temporary name under which :func:`replacing` writes."""
+    """Whether a file has the temporary name under which :func:`replacing` writes.
+
+    Examples
+    --------
+    >>> is_leftover(Path("notes.txt"))
+    False
+    """
     return re.fullmatch(r"\..*-[0-9a-f]{32}", path.stem) is not None
 
 
@@ -47,6 +60,13 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
+    """Write a text file, whole or not at all.
+
+    Examples
+    --------
+    >>> write_text(Path("notes.txt"), "whole")
+    >>> Path("notes.txt").read_text()
+    'whole'
+    """
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

@@ -64,7 +64,7 @@ def test_a_fresh_method_starts_from_the_seed_and_another_from_its_weights(make, 
 def test_one_step_is_adam_on_the_loss_of_one_batch(make, squares):
     """Against plain PyTorch, without the engine, its fast path or its wrappers."""
     run = train(make(), squares, steps=3, batch_size=8, learning_rate=1e-3, seed=5, fast=False)
-    from unweave.training.game import step_generator
+    from unweave.training.loop import step_generator
 
     method = make(seed=5)
     optimiser = torch.optim.Adam(method.parameters(), 1e-3, (0.9, 0.999), 1e-8)

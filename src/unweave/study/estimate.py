@@ -243,9 +243,8 @@ def training_rate(
     from unweave.methods import create
     from unweave.networks import accelerate, keep_freed_memory
     from unweave.training.devices import create_fabric
-    from unweave.training.loop import plan
+    from unweave.training.loop import Session, plan
     from unweave.training.run import Run
-    from unweave.training.session import Session
 
     images = np.random.default_rng(0).integers(0, 256, (256, *image_shape), np.uint8)
     count = min(4, int(settings.get("latent_size", 10)))  # type: ignore[call-overload]
@@ -258,10 +257,10 @@ def training_rate(
     spec = plan(model, data, 10**9, _BATCH, 1e-4, 0, "32-true")
     session = Session(Run(spec, model), data, create_fabric("cpu", 1, "32-true", "auto"), (), False)
     for step in range(3):  # the first steps make room
-        session._step(step, False)
+        session.step(step)
     start, steps = time.monotonic(), 0
     while time.monotonic() - start < seconds:
-        session._step(3 + steps, False)
+        session.step(3 + steps)
         steps += 1
     weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
     return steps * _BATCH / (time.monotonic() - start), weights

@@ -2,9 +2,9 @@ from .callbacks import Callback as Callback
 from .callbacks import MLflow as MLflow
 from .callbacks import TensorBoard as TensorBoard
 from .callbacks import WeightsAndBiases as WeightsAndBiases
+from .loop import TrainingError as TrainingError
 from .loop import plan as plan
 from .loop import train as train
 from .run import Run as Run
 from .run import load as load
-from .session import TrainingError as TrainingError
 from .spec import RunSpec as RunSpec

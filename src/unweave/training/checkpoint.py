@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from unweave.errors import DataError
 from unweave.files import replacing
 
-_MODEL, _OPTIMISER = "model/", "optimiser/"
+MODEL, OPTIMISER = "model/", "optimiser/"  # what the names of tensors in a checkpoint begin with
+Result = TypeVar("Result")
 
 
 def save_weights(path: Path, module: nn.Module, metadata: Mapping[str, str] | None = None) -> None:
@@ -37,10 +38,10 @@ def save_state(
     path: Path, module: nn.Module, optimisers: Mapping[str, Any], step: int, identity: str
 ) -> None:
     """Write all that is needed to go on after ``step`` steps."""
-    tensors = _tensors(module.state_dict(), _MODEL)
+    tensors = _tensors(module.state_dict(), MODEL)
     for player, optimiser in optimisers.items():
         for index, state in optimiser.state_dict()["state"].items():
-            tensors |= _tensors(state, f"{_OPTIMISER}{player}/{index}/")
+            tensors |= _tensors(state, f"{OPTIMISER}{player}/{index}/")
     _save(path, tensors, {"step": str(step), "identity": identity})
 
 
@@ -49,21 +50,21 @@ def load_state(path: Path, module: nn.Module, optimisers: Mapping[str, Any]) -> 
     tensors, metadata = _load(path)
     if "step" not in metadata:
         raise DataError(f"{path}: not a checkpoint (it holds no step)")
-    load_weights(path, module, _MODEL)
+    load_weights(path, module, MODEL)
     for player, optimiser in optimisers.items():
         state: dict[int, dict[str, Tensor]] = {}
         parameters = [p for group in optimiser.param_groups for p in group["params"]]
-        start = f"{_OPTIMISER}{player}/"
+        start = f"{OPTIMISER}{player}/"
         for key, value in tensors.items():
             if key.startswith(start):
                 index, name = key.removeprefix(start).split("/")
-                state.setdefault(int(index), {})[name] = _laid_out_as(parameters[int(index)], value)
+                state.setdefault(int(index), {})[name] = _in_layout_of(parameters[int(index)], value)
         groups = optimiser.state_dict()["param_groups"]
         optimiser.load_state_dict({"state": state, "param_groups": groups})
     return int(metadata["step"])
 
 
-def _laid_out_as(parameter: Tensor, value: Tensor) -> Tensor:
+def _in_layout_of(parameter: Tensor, value: Tensor) -> Tensor:
     """The value in the parameter's memory layout: fused optimisers walk through both in memory order."""
     if value.shape != parameter.shape:
         return value
@@ -72,7 +73,7 @@ def _laid_out_as(parameter: Tensor, value: Tensor) -> Tensor:
 
 def read_metadata(path: Path) -> dict[str, str]:
     """The notes in a checkpoint's header, without reading its tensors."""
-    return _open(path, lambda file: dict(file.metadata() or {}))  # type: ignore[no-any-return]
+    return _open(path, lambda file: dict(file.metadata() or {}))
 
 
 def _tensors(state: Mapping[str, Any], prefix: str = "") -> dict[str, Tensor]:
@@ -93,10 +94,10 @@ def _load(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     def read(file: Any) -> tuple[dict[str, Tensor], dict[str, str]]:
         return {key: file.get_tensor(key) for key in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
 
-    return _open(path, read)  # type: ignore[no-any-return]
+    return _open(path, read)
 
 
-def _open(path: Path, read: Any) -> Any:
+def _open(path: Path, read: Callable[[Any], Result]) -> Result:
     try:
         with safe_open(path, framework="pt") as file:
             return read(file)

@@ -20,7 +20,7 @@ from unweave.errors import ArgumentError, DataError, unknown_name
 from unweave.methods.method import Decodes, Encodes, LearnsFromLabels, Method, Samples, code_size
 from unweave.methods.registry import build, unknown_names
 from unweave.parameters import Count, Seed, check_value
-from unweave.training.checkpoint import load_weights, read_metadata
+from unweave.training.checkpoint import MODEL, load_weights, read_metadata
 from unweave.training.history import Record, read_history
 from unweave.training.images import images_to_tensor, tensor_to_images
 from unweave.training.spec import RunSpec
@@ -217,7 +217,7 @@ def load(
     if step == spec.steps and (folder / WEIGHTS).exists():
         load_weights(folder / WEIGHTS, method)
     elif (folder / STATE).exists():
-        load_weights(folder / STATE, method, "model/")
+        load_weights(folder / STATE, method, MODEL)
     else:
         raise DataError(f"{folder}: the run has no weights yet")
     if labels is not None:

@@ -1,4 +1,4 @@
-"""What a run is, as plain data: everything needed to repeat it."""
+"""What a run is, as data: everything needed to repeat it."""
 
 from __future__ import annotations
 
