@@ -8,7 +8,7 @@ import pytest
 
 import unweave as uw
 from unweave.errors import ArgumentError
-from unweave.methods.catalogue import PALETTE, builtin_methods, builtin_terms, spare_look
+from unweave.methods.catalogue import PALETTE, builtin_methods, builtin_terms, spare_style
 from unweave.methods.registry import METHODS, TERMS
 from unweave.methods.vae.create import compose
 
@@ -58,9 +58,9 @@ assert not {"torch", "numba", "pandas", "matplotlib", "sklearn"} & set(sys.modul
 
 
 def test_colours_and_markers_are_different():
-    looks = [(info.color, info.marker) for info in builtin_methods().values()]
-    assert len(set(looks)) == len(looks)
-    assert all(spare_look(f"method_{number}") not in looks for number in range(200))
+    styles = [(info.color, info.marker) for info in builtin_methods().values()]
+    assert len(set(styles)) == len(styles)
+    assert all(spare_style(f"method_{number}") not in styles for number in range(200))
 
 
 @pytest.mark.parametrize(

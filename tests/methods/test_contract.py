@@ -198,9 +198,9 @@ def test_facts_without_being_asked():
     assert (gan.label, gan.paper, gan.strength, gan.is_vae) == ("Small GAN", "nobody 2020", "weight", False)
     assert (flow.label, flow.summary) == ("affine flow", AffineFlow.__doc__)
     assert gan.settings == ("weight", "code_size")
-    looks = [uw.methods.look(name) for name in uw.methods.names()]
-    assert len(set(looks)) == len(looks)
-    assert uw.methods.look("affine_flow") == (flow.color, flow.marker)
+    styles = [uw.methods.style(name) for name in uw.methods.names()]
+    assert len(set(styles)) == len(styles)
+    assert uw.methods.style("affine_flow") == (flow.color, flow.marker)
     assert uw.methods.label_need("small_gan") == "none"
 
 

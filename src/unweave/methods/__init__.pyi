@@ -22,10 +22,10 @@ from .registry import create_term as create_term
 from .registry import describe as describe
 from .registry import hyperparameters as hyperparameters
 from .registry import label_need as label_need
-from .registry import look as look
 from .registry import names as names
 from .registry import register_method as register_method
 from .registry import register_term as register_term
+from .registry import style as style
 from .registry import term_summaries as term_summaries
 from .spec import MethodSpec as MethodSpec
 from .spec import VAESpec as VAESpec

@@ -143,7 +143,7 @@ def method_info(name: str, factory: Callable[..., Any], *, is_vae: bool, **decla
 @cache
 def builtin_methods() -> dict[str, MethodInfo]:
     """The methods of this package by name, in order."""
-    found = {}
+    methods = {}
     for module, tree in _modules():
         for node, decorator in _decorated(tree, "register_method"):
             name, declared = _arguments(decorator)
@@ -151,14 +151,14 @@ def builtin_methods() -> dict[str, MethodInfo]:
             defaults, annotations = _signature(function, _namespace(tree))
             is_vae = isinstance(node, ast.FunctionDef)
             path, summary = f"{module}:{node.name}", first_line(ast.get_docstring(node))
-            found[name] = _info(name, summary, defaults, annotations, is_vae, path, **declared)
-    return dict(sorted(found.items(), key=lambda entry: (entry[1].order, entry[0])))
+            methods[name] = _info(name, summary, defaults, annotations, is_vae, path, **declared)
+    return dict(sorted(methods.items(), key=lambda entry: (entry[1].order, entry[0])))
 
 
 @cache
 def builtin_terms() -> dict[str, TermInfo]:
     """The terms of this package by name."""
-    found = {}
+    terms = {}
     for module, tree in _modules():
         for node, decorator in _decorated(tree, "register_term"):
             name, _ = _arguments(decorator)
@@ -169,16 +169,16 @@ def builtin_terms() -> dict[str, TermInfo]:
                 for line in node.body
             )
             summary = first_line(ast.get_docstring(node))
-            found[name] = TermInfo(name, summary, needs_labels, f"{module}:{node.name}")
-    return dict(sorted(found.items()))
+            terms[name] = TermInfo(name, summary, needs_labels, f"{module}:{node.name}")
+    return dict(sorted(terms.items()))
 
 
-def spare_look(name: str) -> tuple[str, str]:
+def spare_style(name: str) -> tuple[str, str]:
     """A colour and a marker that no built-in method has, always the same for a name.
 
     Examples
     --------
-    >>> spare_look("my_vae") == spare_look("my_vae")
+    >>> spare_style("my_vae") == spare_style("my_vae")
     True
     """
     taken = _taken()
@@ -209,7 +209,7 @@ def _info(
         raise unknown_name("strength", strength, defaults)
     strength = next(iter(defaults), "") if strength is None else strength
     if color is None or marker is None:
-        spare = spare_look(name)
+        spare = spare_style(name)
         color, marker = color or spare[0], marker or spare[1]
     return MethodInfo(
         name=name,
@@ -236,12 +236,12 @@ def _info(
 @cache
 def _modules() -> tuple[tuple[str, ast.Module], ...]:
     """The modules of all families that register something: their names and syntax trees."""
-    found = []
+    modules = []
     for path in sorted(_PACKAGE.glob("*/*.py")):
         text = path.read_text(encoding="utf-8")
         if "@register_" in text:
-            found.append((f"unweave.methods.{path.parent.name}.{path.stem}", ast.parse(text)))
-    return tuple(found)
+            modules.append((f"unweave.methods.{path.parent.name}.{path.stem}", ast.parse(text)))
+    return tuple(modules)
 
 
 def _decorated(tree: ast.Module, decorator: str) -> Iterator[tuple[ast.FunctionDef | ast.ClassDef, ast.Call]]:

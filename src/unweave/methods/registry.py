@@ -35,7 +35,7 @@ from unweave.methods.catalogue import (
     builtin_terms,
     first_line,
     method_info,
-    spare_look,
+    spare_style,
 )
 from unweave.methods.spec import MethodSpec, VAESpec
 from unweave.parameters import check_arguments
@@ -93,16 +93,16 @@ def hyperparameters(name: str) -> dict[str, Any]:
     return dict(describe(name).hyperparameters)
 
 
-def look(name: str) -> tuple[str, str]:
+def style(name: str) -> tuple[str, str]:
     """The colour and marker of a method in figures; of an unknown one, those that its name decides.
 
     Examples
     --------
-    >>> look("beta_vae")
+    >>> style("beta_vae")
     ('#0072B2', 'o')
     """
     if name not in METHODS:
-        return spare_look(name)
+        return spare_style(name)
     info = describe(name)
     return info.color, info.marker
 

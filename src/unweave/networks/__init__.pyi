@@ -1,9 +1,9 @@
-from .acceleration import accelerate as accelerate
-from .acceleration import decelerate as decelerate
-from .acceleration import is_accelerated as is_accelerated
 from .blocks import ConvReLU as ConvReLU
 from .blocks import ConvTransposeOut as ConvTransposeOut
 from .blocks import ConvTransposeReLU as ConvTransposeReLU
+from .blocks import accelerate as accelerate
+from .blocks import decelerate as decelerate
+from .blocks import is_accelerated as is_accelerated
 from .conv import ConvDecoder as ConvDecoder
 from .conv import ConvEncoder as ConvEncoder
 from .create import create_networks as create_networks

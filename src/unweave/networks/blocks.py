@@ -1,18 +1,30 @@
-"""Convolutions joined with their activation, each with a plain and a fast implementation.
+"""Convolutions joined with their activation, each in torch's own operations and in a form that is fast on a CPU.
 
-Parameters and state_dict keys are those of the torch classes, whichever implementation is chosen.
+Parameters and state_dict keys are those of the torch classes, whichever form is chosen; :func:`accelerate` chooses.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from unweave.networks.fast_conv import can_be_fast, conv_relu, conv_transpose, conv_transpose_relu
 
+Module = TypeVar("Module", bound=nn.Module)
+
 
 class ConvReLU(nn.Conv2d):
-    """ReLU(convolution). Stride 2, padded as TensorFlow's "same" does for even sizes; ``kernel`` 4 or 2."""
+    """ReLU(convolution). Stride 2, padded as TensorFlow's "same" does for even sizes; ``kernel`` 4 or 2.
+
+    Examples
+    --------
+    >>> import torch
+    >>> ConvReLU(1, 32)(torch.zeros(2, 1, 64, 64)).shape
+    torch.Size([2, 32, 32, 32])
+    """
 
     fast = False
     bias: nn.Parameter
@@ -38,7 +50,14 @@ class _DoublingConvTranspose(nn.ConvTranspose2d):
 
 
 class ConvTransposeReLU(_DoublingConvTranspose):
-    """ReLU(transposed convolution), 4x4, stride 2."""
+    """ReLU(transposed convolution), 4x4, stride 2.
+
+    Examples
+    --------
+    >>> import torch
+    >>> ConvTransposeReLU(32, 16)(torch.zeros(2, 32, 4, 4)).shape
+    torch.Size([2, 16, 8, 8])
+    """
 
     def forward(self, x: Tensor, output_size: list[int] | None = None) -> Tensor:
         """(n, in_channels, H, W) to (n, out_channels, 2H, 2W)."""
@@ -48,10 +67,67 @@ class ConvTransposeReLU(_DoublingConvTranspose):
 
 
 class ConvTransposeOut(_DoublingConvTranspose):
-    """Transposed convolution, 4x4, stride 2, without activation: the decoder's last layer."""
+    """Transposed convolution, 4x4, stride 2, without activation: the decoder's last layer.
+
+    Examples
+    --------
+    >>> import torch
+    >>> ConvTransposeOut(32, 1)(torch.zeros(2, 32, 4, 4)).shape
+    torch.Size([2, 1, 8, 8])
+    """
 
     def forward(self, x: Tensor, output_size: list[int] | None = None) -> Tensor:
         """(n, in_channels, H, W) to (n, out_channels, 2H, 2W)."""
         if self.fast and output_size is None and can_be_fast(x):
             return conv_transpose(x, self.weight, self.bias)
         return super().forward(x, output_size)
+
+
+Block = ConvReLU | ConvTransposeReLU | ConvTransposeOut
+
+
+def accelerate(module: Module) -> Module:
+    """Let the blocks inside ``module`` use their CPU fast path: same parameters, values and gradients.
+
+    In place; returns the module. Other layers are not changed, and a call with tensors elsewhere than on the
+    CPU, or under autocast, takes torch's own operations.
+
+    Examples
+    --------
+    >>> accelerate(ConvReLU(1, 32)).fast
+    True
+    """
+    return _switch(module, True)
+
+
+def decelerate(module: Module) -> Module:
+    """The reverse of ``accelerate``: torch's own operations only, as exporters and tracers need them.
+
+    Examples
+    --------
+    >>> decelerate(accelerate(ConvReLU(1, 32))).fast
+    False
+    """
+    return _switch(module, False)
+
+
+def is_accelerated(module: nn.Module) -> bool:
+    """Whether ``module`` has blocks with a fast path, all of them switched on.
+
+    Examples
+    --------
+    >>> is_accelerated(ConvReLU(1, 32))
+    False
+    """
+    switches = [block.fast for block in _blocks(module)]
+    return bool(switches) and all(switches)
+
+
+def _switch(module: Module, fast: bool) -> Module:
+    for block in _blocks(module):
+        block.fast = fast
+    return module
+
+
+def _blocks(module: nn.Module) -> Iterator[Block]:
+    return (part for part in module.modules() if isinstance(part, Block))

@@ -21,6 +21,13 @@ class ConvEncoder(GaussianEncoder):
     Kernels are 4x4; ``variant`` "dlib" has 2x2 in the third and fourth. ``conditioning`` values u join the
     256 features (Mita et al., table 2; in their code, the input of that layer). Images of 28 pixels are padded
     to 32; those of 128 have one more 4x4 convolution (64).
+
+    Examples
+    --------
+    >>> import torch
+    >>> mean, log_variance = ConvEncoder((64, 64, 1), latent_size=10)(torch.zeros(2, 1, 64, 64))
+    >>> mean.shape
+    torch.Size([2, 10])
     """
 
     def __init__(
@@ -56,6 +63,12 @@ class ConvDecoder(nn.Module):
     """FC 256, FC 1024 (256 for small images), four transposed convolutions 4x4 (64, 32, 32, C); ReLU; logits.
 
     Images of 28 pixels are cropped from 32; those of 128 have one more transposed convolution (64).
+
+    Examples
+    --------
+    >>> import torch
+    >>> ConvDecoder(10, (64, 64, 3))(torch.zeros(2, 10)).shape
+    torch.Size([2, 3, 64, 64])
     """
 
     def __init__(self, latent_size: int, image_shape: tuple[int, ...]) -> None:
@@ -79,5 +92,11 @@ class ConvDecoder(nn.Module):
 
 
 def inner_size(size: int) -> int:
-    """Height and width between the convolutions and the fully connected layers."""
+    """Height and width between the convolutions and the fully connected layers.
+
+    Examples
+    --------
+    >>> inner_size(64)
+    4
+    """
     return 4 if size >= 64 else 2

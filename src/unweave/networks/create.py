@@ -47,6 +47,13 @@ def create_networks(
     encoder(images (n, C, H, W)) -> (mean, log_variance), each (n, latent_size), and
     decoder(z (n, latent_size)) -> output shaped as the images. With ``conditioning`` = d the encoder takes
     labels u (n, d) as well: encoder(images, u).
+
+    Examples
+    --------
+    >>> import torch
+    >>> encoder, decoder = create_networks("auto", (32, 32, 1), latent_size=3)
+    >>> decoder(encoder(torch.zeros(2, 1, 32, 32))[0]).shape
+    torch.Size([2, 1, 32, 32])
     """
     known = ("auto", "custom", *ENCODERS)
     if architecture not in known:
@@ -69,7 +76,14 @@ def create_networks(
 def create_encoder(
     architecture: str, image_shape: tuple[int, ...], outputs: int, conditioning: int = 0
 ) -> nn.Module:
-    """An encoder alone: images (and labels u) to two arrays (n, outputs). "custom" is as "auto"."""
+    """An encoder alone: images (and labels u) to two arrays (n, outputs). "custom" is as "auto".
+
+    Examples
+    --------
+    >>> import torch
+    >>> create_encoder("mlp", (6,), outputs=3)(torch.zeros(2, 6))[0].shape
+    torch.Size([2, 3])
+    """
     return ENCODERS[_resolved(architecture, image_shape)](image_shape, outputs, conditioning)
 
 
@@ -113,8 +127,7 @@ def _probe(name: str, module: nn.Module, *shapes: Shape) -> object:
             return module(*zeros)
     except Exception as error:
         # Whatever a user's module raises on a well-formed batch is the answer to "does it fit?".
-        told = " and ".join(map(str, shapes))
-        message = f"failed for an input of shape {told}: {error}"
+        message = f"failed for an input of shape {' and '.join(map(str, shapes))}: {error}"
         raise ArgumentError(name, type(module).__name__, message) from error
 
 

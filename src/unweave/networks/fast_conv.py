@@ -1,6 +1,6 @@
 """The same convolutions, computed in the way that is fastest for training on a CPU.
 
-Three things cost a plain 4x4 convolution of stride 2 its speed there: the channels-first layout, the gradient
+Three things cost a 4x4 convolution of stride 2 its speed there: the channels-first layout, the gradient
 of a bias that is computed inside the convolution, and kernels made for many channels when an image has one to
 four. So activations are kept channels last, biases are added after the convolution, and next to the image
 
@@ -25,7 +25,14 @@ FEW_CHANNELS = 4
 
 
 def can_be_fast(x: Tensor) -> bool:
-    """Whether a call may leave torch's plain operations: on a CPU, nothing cast, traced or transformed."""
+    """Whether a call may leave torch's own operations: on a CPU, nothing cast, traced or transformed.
+
+    Examples
+    --------
+    >>> import torch
+    >>> can_be_fast(torch.zeros(1))
+    True
+    """
     return (
         x.device.type == "cpu"
         and not torch.is_autocast_enabled("cpu")
@@ -37,7 +44,14 @@ def can_be_fast(x: Tensor) -> bool:
 
 
 def conv_relu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """ReLU of a convolution of stride 2, kernel 4 (padding 1) or 2 (padding 0)."""
+    """ReLU of a convolution of stride 2, kernel 4 (padding 1) or 2 (padding 0).
+
+    Examples
+    --------
+    >>> import torch
+    >>> conv_relu(torch.zeros(2, 1, 8, 8), torch.zeros(5, 1, 4, 4), torch.zeros(5)).shape
+    torch.Size([2, 5, 4, 4])
+    """
     kernel = weight.shape[-1]
     even = x.shape[2] % 2 == x.shape[3] % 2 == 0
     if weight.shape[1] <= FEW_CHANNELS and kernel == 4 and even:
@@ -48,12 +62,26 @@ def conv_relu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def conv_transpose_relu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """ReLU of a transposed convolution, 4x4, stride 2, padding 1."""
+    """ReLU of a transposed convolution, 4x4, stride 2, padding 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> conv_transpose_relu(torch.zeros(2, 5, 4, 4), torch.zeros(5, 3, 4, 4), torch.zeros(3)).shape
+    torch.Size([2, 3, 8, 8])
+    """
     return _add_bias(F.conv_transpose2d(_channels_last(x), weight, None, stride=2, padding=1), bias).relu_()
 
 
 def conv_transpose(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Transposed convolution, 4x4, stride 2, padding 1. Meant for few output channels."""
+    """Transposed convolution, 4x4, stride 2, padding 1. Meant for few output channels.
+
+    Examples
+    --------
+    >>> import torch
+    >>> conv_transpose(torch.zeros(2, 5, 4, 4), torch.zeros(5, 1, 4, 4), torch.zeros(1)).shape
+    torch.Size([2, 1, 8, 8])
+    """
     y: Tensor = _TransposeToImage.apply(_channels_last(x), weight)  # type: ignore[no-untyped-call]
     return _add_bias(y, bias)
 
@@ -62,6 +90,12 @@ def to_blocks(x: Tensor) -> Tensor:
     """Images (n, C, H, W) of even size to blocks of 2x2 pixels, (n, 4C, H/2 + 1, W/2 + 1), channels last.
 
     The same as ``pixel_unshuffle(pad(x, (1, 1, 1, 1)), 2)``, in one pass.
+
+    Examples
+    --------
+    >>> import torch
+    >>> to_blocks(torch.zeros(2, 1, 8, 8)).shape
+    torch.Size([2, 4, 5, 5])
     """
     n, channels, height, width = x.shape
     rows, columns = height // 2, width // 2

@@ -20,6 +20,11 @@ def keep_freed_memory() -> bool:
     By default glibc maps large blocks afresh for every tensor, and the system zeroes their pages each time: a
     large share of a small network's step. Other C libraries and systems are left as they are, and so is a
     process whose environment has ``UNWEAVE_KEEP_MEMORY=0``.
+
+    Examples
+    --------
+    >>> keep_freed_memory() in (True, False)
+    True
     """
     if os.environ.get("UNWEAVE_KEEP_MEMORY", "1") == "0" or platform.libc_ver()[0] != "glibc":
         return False

@@ -47,7 +47,16 @@ class MLP(nn.Sequential):
 
 
 class GaussianHeads(nn.Module):
-    """Mean and log-variance, a linear layer each, of features (…, F) and ``conditioning`` values u (…, d)."""
+    """Mean and log-variance, a linear layer each, of features (…, F) and ``conditioning`` values u (…, d).
+
+    Examples
+    --------
+    >>> import torch
+    >>> heads = GaussianHeads(features=8, latent_size=3, conditioning=2)
+    >>> mean, log_variance = heads(torch.zeros(5, 8), torch.zeros(5, 2))
+    >>> mean.shape
+    torch.Size([5, 3])
+    """
 
     def __init__(self, features: int, latent_size: int, conditioning: int = 0) -> None:
         super().__init__()
@@ -68,7 +77,14 @@ class GaussianHeads(nn.Module):
 
 
 class GaussianEncoder(nn.Module):
-    """An encoder whose ``heads`` read features of the image next to u: only the heads see u."""
+    """An encoder whose ``heads`` read features of the image next to u: only the heads see u.
+
+    Examples
+    --------
+    >>> import torch
+    >>> isinstance(MLPEncoder((6,), latent_size=3), GaussianEncoder)
+    True
+    """
 
     heads: GaussianHeads
 
@@ -83,7 +99,14 @@ class GaussianEncoder(nn.Module):
 
 
 class MLPEncoder(GaussianEncoder):
-    """disentanglement_lib's fully connected encoder: ReLU layers on the flattened image, two heads."""
+    """disentanglement_lib's fully connected encoder: ReLU layers on the flattened image, two heads.
+
+    Examples
+    --------
+    >>> import torch
+    >>> MLPEncoder((6,), latent_size=3)(torch.zeros(2, 6))[0].shape
+    torch.Size([2, 3])
+    """
 
     def __init__(
         self,
@@ -104,7 +127,14 @@ class MLPEncoder(GaussianEncoder):
 
 
 class MLPDecoder(nn.Module):
-    """disentanglement_lib's fully connected decoder: tanh layers, outputs (logits) shaped as the image."""
+    """disentanglement_lib's fully connected decoder: tanh layers, outputs (logits) shaped as the image.
+
+    Examples
+    --------
+    >>> import torch
+    >>> MLPDecoder(3, (8, 8, 1))(torch.zeros(2, 3)).shape
+    torch.Size([2, 1, 8, 8])
+    """
 
     def __init__(
         self,
@@ -124,7 +154,14 @@ class MLPDecoder(nn.Module):
 
 
 class Discriminator(MLP):
-    """FactorVAE's adversary as in disentanglement_lib: 6 layers of 1000, leaky ReLU 0.2, 2 logits."""
+    """FactorVAE's adversary as in disentanglement_lib: 6 layers of 1000, leaky ReLU 0.2, 2 logits.
+
+    Examples
+    --------
+    >>> import torch
+    >>> Discriminator(10)(torch.zeros(2, 10)).shape
+    torch.Size([2, 2])
+    """
 
     def __init__(self, latent_size: int) -> None:
         check_latent_size(latent_size)

@@ -23,7 +23,18 @@ LOG_2PI = math.log(2 * math.pi)
 def reparameterise(mean: Tensor, log_variance: Tensor, noise: Tensor) -> Tensor:
     """A sample z = mu + sigma * noise, differentiable in mu and log sigma^2 (Kingma & Welling, 2014).
 
-    All arguments and the result have shape (…, D); ``noise`` comes from `standard_noise`.
+    Parameters
+    ----------
+    mean, log_variance
+        (…, D): of the posteriors.
+    noise
+        (…, D): from :func:`standard_noise`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> reparameterise(torch.ones(1, 2), torch.zeros(1, 2), torch.tensor([[0.5, -1.0]]))
+    tensor([[1.5000, 0.0000]])
     """
     return torch.addcmul(mean, torch.exp(0.5 * log_variance), noise)
 
@@ -38,23 +49,39 @@ def standard_noise(
     It is drawn as sqrt(1 - s) e + sqrt(s) e0, where e has D independent entries and e0 is one number
     shared by the whole row. s = 0 draws e alone and so consumes the generator as ``torch.randn`` does.
 
-    Args:
-        like: a tensor whose shape, type and device the noise takes, or a shape.
-        correlation: s in [0, 1).
-        generator: the random source; torch's global one if None.
+    Parameters
+    ----------
+    like
+        a tensor whose shape, type and device the noise takes, or a shape.
+    correlation
+        s in [0, 1).
+    generator
+        the random source; torch's global one if None.
+
+    Examples
+    --------
+    >>> standard_noise((5, 3), correlation=0.5).shape
+    torch.Size([5, 3])
     """
     check_correlation(correlation)
     shape = tuple(like.shape) if isinstance(like, Tensor) else tuple(like)
     dtype, device = (like.dtype, like.device) if isinstance(like, Tensor) else (None, None)
-    own = torch.randn(shape, generator=generator, dtype=dtype, device=device)
+    independent = torch.randn(shape, generator=generator, dtype=dtype, device=device)
     if correlation == 0:
-        return own
+        return independent
     shared = torch.randn((*shape[:-1], 1), generator=generator, dtype=dtype, device=device)
-    return math.sqrt(1 - correlation) * own + math.sqrt(correlation) * shared
+    return math.sqrt(1 - correlation) * independent + math.sqrt(correlation) * shared
 
 
 def log_density(z: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:
-    """Each latent's own log N(z_d; mu_d, sigma_d^2), shape (…, D); arguments broadcast."""
+    """Each latent's own log N(z_d; mu_d, sigma_d^2), shape (…, D); arguments broadcast.
+
+    Examples
+    --------
+    >>> import torch
+    >>> log_density(torch.zeros(1), torch.zeros(1), torch.zeros(1))
+    tensor([-0.9189])
+    """
     scaled = (z - mean) * torch.exp(-0.5 * log_variance)
     return -0.5 * (scaled.square() + log_variance + LOG_2PI)
 
@@ -63,6 +90,12 @@ def correlated_log_density(z: Tensor, mean: Tensor, log_variance: Tensor, correl
     """The joint log N(z; mu, diag(sigma) R diag(sigma)), R = (1 - s) I + s 11^T, shape (…).
 
     The arguments have shape (…, D) and broadcast. s = 0 is the sum of `log_density` over the latents.
+
+    Examples
+    --------
+    >>> import torch
+    >>> correlated_log_density(torch.zeros(1, 2), torch.zeros(1, 2), torch.zeros(1, 2), 0.6)
+    tensor([-1.6147])
     """
     check_correlation(correlation)
     if correlation == 0:
@@ -79,6 +112,12 @@ def mahalanobis(scaled: Tensor, correlation: float, dim: int) -> Tensor:
 
     By Sherman-Morrison it is (e.e - s (sum e)^2 / (1 - s + s D)) / (1 - s). The same number is written
     here as a sum of two squares, across and along 1, so that nothing cancels when s is near 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> mahalanobis(torch.ones(1, 2), correlation=0.5, dim=1)
+    tensor([1.3333])
     """
     latent_size = scaled.shape[dim]
     along = scaled.mean(dim, keepdim=True)
@@ -89,11 +128,22 @@ def mahalanobis(scaled: Tensor, correlation: float, dim: int) -> Tensor:
 
 
 def log_determinant(correlation: float, latent_size: int) -> float:
-    """log det((1 - s) I + s 11^T) = (D - 1) log(1 - s) + log(1 - s + s D)."""
+    """log det((1 - s) I + s 11^T) = (D - 1) log(1 - s) + log(1 - s + s D).
+
+    Examples
+    --------
+    >>> log_determinant(0.5, latent_size=2)
+    -0.2877
+    """
     return (latent_size - 1) * math.log1p(-correlation) + math.log1p(correlation * (latent_size - 1))
 
 
 def check_correlation(correlation: float) -> None:
-    """Raise unless s is in [0, 1): at s = 1 the noise has no density."""
+    """Raise unless s is in [0, 1): at s = 1 the noise has no density.
+
+    Examples
+    --------
+    >>> check_correlation(0.5)
+    """
     if not 0 <= correlation < 1:
         raise ArgumentError("correlation", correlation, "needs 0 <= correlation < 1")

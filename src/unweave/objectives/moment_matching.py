@@ -17,6 +17,12 @@ def dip_penalty(covariance: Tensor, lambda_od: float, lambda_d: float) -> Tensor
     """lambda_od * sum_{i != j} C_ij^2 + lambda_d * sum_i (C_ii - 1)^2 (equations 6 and 7).
 
     ``covariance`` (D, D) is `dip_i_covariance` or `dip_ii_covariance`. Each pair i != j counts twice.
+
+    Examples
+    --------
+    >>> import torch
+    >>> dip_penalty(torch.tensor([[1.0, 0.5], [0.5, 3.0]]), lambda_od=2.0, lambda_d=1.0)
+    tensor(5.)
     """
     diagonal = covariance.diagonal()
     off_diagonal = covariance - torch.diag(diagonal)
@@ -24,7 +30,14 @@ def dip_penalty(covariance: Tensor, lambda_od: float, lambda_d: float) -> Tensor
 
 
 def dip_i_covariance(mean: Tensor) -> Tensor:
-    """DIP-VAE-I: the covariance (D, D) of the mean codes ``mean`` (n, D). Noise plays no part in it."""
+    """DIP-VAE-I: the covariance (D, D) of the mean codes ``mean`` (n, D). Noise plays no part in it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> dip_i_covariance(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]))
+    tensor([[1., 0.], [0., 0.]])
+    """
     return covariance(mean)
 
 
@@ -34,6 +47,12 @@ def dip_ii_covariance(mean: Tensor, log_variance: Tensor, correlation: float = 0
     Cov(mu) + E[diag(sigma) R diag(sigma)] = Cov(mu) + (1 - s) diag(E[sigma^2]) + s E[sigma sigma^T], with
     expectations over the batch. For s = 0 only the diagonal changes, by the mean variance of each latent
     (some ports add one scalar to every entry instead). ``mean`` and ``log_variance`` are (n, D).
+
+    Examples
+    --------
+    >>> import torch
+    >>> dip_ii_covariance(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]), torch.zeros(2, 2))
+    tensor([[2., 0.], [0., 1.]])
     """
     check_correlation(correlation)
     _check_pair(mean, log_variance)
@@ -45,7 +64,14 @@ def dip_ii_covariance(mean: Tensor, log_variance: Tensor, correlation: float = 0
 
 
 def covariance(x: Tensor) -> Tensor:
-    """The biased covariance (D, D) of the rows of ``x`` (n, D): sums are divided by n, not by n - 1."""
+    """The biased covariance (D, D) of the rows of ``x`` (n, D): sums are divided by n, not by n - 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> covariance(torch.tensor([[1.0], [-1.0]]))
+    tensor([[1.]])
+    """
     centred = _centred(x)
     return centred.T @ centred / len(x)
 
@@ -57,6 +83,12 @@ def third_moment_penalty(
 
     A zero-mean Gaussian prior has no third moments. The norm is over all D^3 entries, so a moment of
     three different latents counts six times, as an off-diagonal covariance counts twice in `dip_penalty`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> third_moment_penalty(torch.tensor([[2.0], [-1.0], [-1.0]]))
+    tensor(4.)
     """
     return third_central_moments(mean, log_variance, correlation).square().sum()
 
@@ -74,11 +106,21 @@ def third_central_moments(
     because the odd moments of Gaussian noise vanish. S_jk = (1 - s) sigma_j^2 [j = k] + s sigma_j sigma_k.
     The paper names the penalty without a formula; this is the moment itself.
 
-    Args:
-        mean: the posterior means, (n, D).
-        log_variance: the posterior log variances, (n, D); None for the moments of the mean codes alone,
-            in which ``correlation`` plays no part.
-        correlation: s in [0, 1).
+    Parameters
+    ----------
+    mean
+        (n, D): the posterior means.
+    log_variance
+        (n, D): the posterior log-variances; None for the moments of the mean codes alone, in which ``correlation``
+        plays no part.
+    correlation
+        s in [0, 1).
+
+    Examples
+    --------
+    >>> import torch
+    >>> third_central_moments(torch.tensor([[2.0], [-1.0], [-1.0]]))
+    tensor([[[2.]]])
     """
     check_correlation(correlation)
     centred = _centred(mean)

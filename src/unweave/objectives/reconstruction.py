@@ -27,6 +27,12 @@ def bernoulli(logits: Tensor, images: Tensor, reduction: Reduction = "mean") -> 
 
     The mean keeps no intermediate image for its gradient, (sigmoid(l) - x) / n, which it writes down at
     once: less memory than ``binary_cross_entropy_with_logits`` and, for large batches, less time.
+
+    Examples
+    --------
+    >>> import torch
+    >>> bernoulli(torch.zeros(1, 1), torch.ones(1, 1))
+    tensor(0.6931)
     """
     logits, images = _checked(logits, images, reduction)
     if reduction == "none":
@@ -42,6 +48,12 @@ def gaussian(
     """-log N(x; mean, v) = 1/2 sum_p [(x_p - mean_p)^2 / v + log v + log 2 pi], constants included.
 
     ``log_variance`` = log v is a number, fixed or learned, or a tensor that broadcasts to the images.
+
+    Examples
+    --------
+    >>> import torch
+    >>> gaussian(torch.zeros(1, 1), torch.ones(1, 1))
+    tensor(1.4189)
     """
     mean, images = _checked(mean, images, reduction)
     log_variance = _parameter("log_variance", log_variance, images)
@@ -55,6 +67,12 @@ def laplace(
     """-log Laplace(x; location, b) = sum_p [|x_p - location_p| / b + log 2 b], constants included.
 
     ``log_scale`` = log b is a number, fixed or learned, or a tensor that broadcasts to the images.
+
+    Examples
+    --------
+    >>> import torch
+    >>> laplace(torch.zeros(1, 1), torch.ones(1, 1))
+    tensor(1.6931)
     """
     location, images = _checked(location, images, reduction)
     log_scale = _parameter("log_scale", log_scale, images)
@@ -63,7 +81,14 @@ def laplace(
 
 
 def squared_error(prediction: Tensor, images: Tensor, reduction: Reduction = "mean") -> Tensor:
-    """sum_p (x_p - prediction_p)^2, without the 1/2 of a Gaussian likelihood."""
+    """sum_p (x_p - prediction_p)^2, without the 1/2 of a Gaussian likelihood.
+
+    Examples
+    --------
+    >>> import torch
+    >>> squared_error(torch.zeros(2, 3), torch.ones(2, 3), reduction="none")
+    tensor([3., 3.])
+    """
     prediction, images = _checked(prediction, images, reduction)
     return _reduced((images - prediction).square(), reduction)
 

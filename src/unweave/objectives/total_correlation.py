@@ -31,6 +31,13 @@ def minibatch_logsumexp(z: Tensor, mean: Tensor, log_variance: Tensor, correlati
     Its gradient is that of `minibatch_weighted`, its value is not an estimate of TC: the constants
     (D - 1) log(N n) are dropped, so it is usually negative. Adding (D - 1) log n instead gives the TC of the
     batch's own mixture.
+
+    Examples
+    --------
+    >>> import torch
+    >>> z = torch.tensor([[0.0, 0.0], [9.0, 9.0]])
+    >>> minibatch_logsumexp(z, z, torch.zeros(2, 2))  # that of two far points, log 2, less log 2
+    tensor(0.)
     """
     joint, marginals = aggregate_log_densities(z, mean, log_variance, None, correlation)
     return (joint - marginals.sum(1)).mean()
@@ -45,6 +52,13 @@ def minibatch_weighted(
     cancel in the difference: the weights of a row sum to 1/N, and when a batch covers the data well the
     value exceeds TC by (D - 1) log N. Only its gradient is meant for use; for a value use
     `minibatch_stratified`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> z = torch.tensor([[0.0, 0.0], [9.0, 9.0]])
+    >>> minibatch_weighted(z, z, torch.zeros(2, 2), dataset_size=2)  # log 2 + log 2
+    tensor(1.3863)
     """
     _check_dataset_size(dataset_size, len(z))
     constant = (z.shape[-1] - 1) * math.log(dataset_size * len(z))
@@ -57,6 +71,13 @@ def minibatch_stratified(
     """Minibatch stratified sampling (Chen et al., appendix C.2): unbiased densities, see the weights.
 
     The logarithm makes the estimate of TC biased for finite batches, by less as the batch grows.
+
+    Examples
+    --------
+    >>> import torch
+    >>> z = torch.tensor([[0.0, 0.0], [9.0, 9.0]])
+    >>> minibatch_stratified(z, z, torch.zeros(2, 2), dataset_size=2)
+    tensor(0.6931)
     """
     log_weights = stratified_log_weights(len(z), dataset_size).to(z)
     joint, marginals = aggregate_log_densities(z, mean, log_variance, log_weights, correlation)
@@ -75,6 +96,11 @@ def stratified_log_weights(batch_size: int, dataset_size: int) -> Tensor:
 
     Much public code fills a column with 1/N where the diagonal is meant; every row but one is then biased.
     If batches are drawn with replacement, the bias is of order 1/N.
+
+    Examples
+    --------
+    >>> stratified_log_weights(2, dataset_size=10).exp()[0].tolist()
+    [0.1, 0.9]
     """
     _check_batch(batch_size)
     _check_dataset_size(dataset_size, batch_size)
@@ -97,6 +123,14 @@ def aggregate_log_densities(
 
     ``log_weights`` is log W (n, n); None means W_ij = 1. The n * n * D exponents are differences squared:
     expanding the square into matrix products would cancel badly for small posterior variances.
+
+    Examples
+    --------
+    >>> import torch
+    >>> z = torch.tensor([[0.0, 0.0], [9.0, 9.0]])
+    >>> joint, marginals = aggregate_log_densities(z, z, torch.zeros(2, 2))
+    >>> joint.shape, marginals.shape
+    (torch.Size([2]), torch.Size([2, 2]))
     """
     check_correlation(correlation)
     if z.ndim != 2 or z.shape != mean.shape or z.shape != log_variance.shape:
@@ -123,6 +157,12 @@ def density_ratio(logits: Tensor) -> Tensor:
 
     ``logits`` (n, 2) are a discriminator's; class 0 is "drawn from q(z)", class 1 "dimensions permuted".
     At the optimal discriminator the difference is log q(z) - sum_d log q(z_d).
+
+    Examples
+    --------
+    >>> import torch
+    >>> density_ratio(torch.tensor([[3.0, 1.0], [1.0, 1.0]]))
+    tensor(1.)
     """
     return _log_odds(logits).mean()
 
@@ -131,13 +171,27 @@ def discriminator_loss(logits_real: Tensor, logits_permuted: Tensor) -> Tensor:
     """1/2 [cross entropy of real z with class 0 + of permuted z with class 1], logits (n, 2) each.
 
     The codes must be detached before the discriminator sees them: the loss trains the adversary only.
+
+    Examples
+    --------
+    >>> import torch
+    >>> discriminator_loss(torch.zeros(4, 2), torch.zeros(4, 2))  # by chance: log 2
+    tensor(0.6931)
     """
     real, permuted = _log_odds(logits_real), _log_odds(logits_permuted)
     return -0.5 * (F.logsigmoid(real).mean() + F.logsigmoid(-permuted).mean())
 
 
 def permute_dimensions(z: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """Samples of prod_d q(z_d): each column of ``z`` (n, D) shuffled over the batch on its own."""
+    """Samples of prod_d q(z_d): each column of ``z`` (n, D) shuffled over the batch on its own.
+
+    Examples
+    --------
+    >>> import torch
+    >>> z = torch.arange(6.0).view(3, 2)
+    >>> permute_dimensions(z).sum(0)
+    tensor([6., 9.])
+    """
     keys = torch.rand(z.shape, generator=generator, dtype=torch.float64, device=z.device)
     return z.gather(0, keys.argsort(0))
 

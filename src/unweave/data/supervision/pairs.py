@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from unweave.arrays import BoolArray
 from unweave.data.dataset import Dataset
 from unweave.data.factors import FactorArray, FactorSpace, Rng, integers
 from unweave.data.rows import Rows, Table
 from unweave.errors import ArgumentError
 
-Bools = npt.NDArray[np.bool_]
 Changed = int | Literal["random"]
 
 
@@ -34,6 +33,15 @@ def sample_pairs(
 
     Returns two arrays of rows (n,); for an endless simulator two arrays of factors (n, K). Where
     combinations are missing, the second image is drawn uniformly from those that share what is asked.
+
+    Examples
+    --------
+    >>> factors = {"shape": [0, 0, 0, 1, 1, 1], "size": [0, 1, 2, 0, 1, 2]}
+    >>> data = uw.data.from_arrays(np.zeros((6, 4), np.float32), factors)
+    >>> rng = np.random.default_rng(0)
+    >>> first, second = sample_pairs(data, 4, rng, shared=["shape"])
+    >>> bool((data.factors(first)[:, 0] == data.factors(second)[:, 0]).all())
+    True
     """
     _check_sampling(data)
     space = data.space
@@ -52,6 +60,15 @@ class Pairs:
 
     ``k`` factors change, a number or "random", as in :func:`sample_pairs`; here at least one factor has to stay. Only
     finite data sets of discrete factors have such pairs.
+
+    Examples
+    --------
+    >>> factors = {"shape": [0, 0, 0, 1, 1, 1], "size": [0, 1, 2, 0, 1, 2]}
+    >>> data = uw.data.from_arrays(np.zeros((6, 4), np.float32), factors)
+    >>> rng = np.random.default_rng(0)
+    >>> partners, changed = Pairs(data, 1).partners(np.array([0, 5]), rng)
+    >>> changed.sum(axis=1)
+    array([1, 1])
     """
 
     data: Dataset
@@ -62,26 +79,26 @@ class Pairs:
         if not space:
             raise ArgumentError("data", name, "has no factors: pairs that share some need them")
         if not space.discrete:
-            told = ", ".join(space.continuous)
-            raise ArgumentError("data", name, f"has continuous factors ({told}): pairs need discrete ones")
+            names = ", ".join(space.continuous)
+            raise ArgumentError("data", name, f"has continuous factors ({names}): pairs need discrete ones")
         varied = len(_varied(space))
         if varied < 2:
-            told = (
+            reason = (
                 "has one factor"
                 if space.num_factors == 1
                 else "has fewer than two factors of more than one value"
             )
-            raise ArgumentError("data", name, f"{told}: in a pair one changes and another is shared")
+            raise ArgumentError("data", name, f"{reason}: in a pair one changes and another is shared")
         _check_sampling(self.data)
         _check_changed("k", self.k, varied - 1, varied)
 
-    def partners(self, rows: Rows, rng: Rng) -> tuple[Rows, Bools]:
+    def partners(self, rows: Rows, rng: Rng) -> tuple[Rows, BoolArray]:
         """For rows (n,) the rows of their partners (n,), and which factors were drawn anew, (n, K)."""
         redrawn = _redrawn(self.data.space, len(rows), rng, None, self.k)
         return _partners(self.data, rows, redrawn, rng), redrawn
 
 
-def _partners(data: Dataset, rows: Rows, redrawn: Bools, rng: Rng) -> Rows:
+def _partners(data: Dataset, rows: Rows, redrawn: BoolArray, rng: Rng) -> Rows:
     """For each row another that differs from it in the redrawn factors (n, K) only, or not at all."""
     space, index = data.space, data.index
     if not isinstance(index, Table):
@@ -97,7 +114,7 @@ def _partners(data: Dataset, rows: Rows, redrawn: Bools, rng: Rng) -> Rows:
 
 def _redrawn(
     space: FactorSpace, n: int, rng: Rng, shared: Sequence[str] | None, changed: Changed | None
-) -> Bools:
+) -> BoolArray:
     """Which factors of which pair are drawn anew, (n, K)."""
     if (shared is None) == (changed is None):
         raise ArgumentError("shared, changed", (shared, changed), "give exactly one of the two")

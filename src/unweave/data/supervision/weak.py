@@ -6,32 +6,36 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from unweave.arrays import ArrayLike, BoolArray, FloatArray
 from unweave.data.dataset import Dataset, Sampler
 from unweave.data.factors import FactorSpace, Rng, check_rows, integers
 from unweave.data.rows import Grid, Rows
 from unweave.errors import ArgumentError
-
-Floats = npt.NDArray[np.float64]
 
 _MOST_ROWS = 2**28  # a permutation of more rows takes gigabytes
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledSubset:
-    """The rows of a data set whose factors a method may see: ``rows``, sorted, all different."""
+    """The rows of a data set whose factors a method may see: ``rows``, sorted, all different.
+
+    Examples
+    --------
+    >>> LabelledSubset(np.array([2, 5])).contains([1, 2, 5])
+    array([False,  True,  True])
+    """
 
     rows: Rows
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def contains(self, rows: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    def contains(self, rows: ArrayLike) -> BoolArray:
         """For each of the rows (n,) whether it is labelled, (n,)."""
         asked = check_rows(rows, 2**63 - 1)
-        place = np.minimum(np.searchsorted(self.rows, asked), len(self.rows) - 1)
-        return np.asarray(self.rows[place] == asked, dtype=bool)
+        nearest = np.minimum(np.searchsorted(self.rows, asked), len(self.rows) - 1)
+        return np.asarray(self.rows[nearest] == asked, dtype=bool)
 
     def sample(self, n: int, rng: Rng) -> Rows:
         """n labelled rows, drawn uniformly with replacement."""
@@ -44,13 +48,20 @@ def labelled_subset(
     *,
     count: int | None = None,
     seed: int = 0,
-    among: npt.NDArray[np.bool_] | None = None,
+    among: BoolArray | None = None,
 ) -> LabelledSubset:
     """A fixed random part of the rows, for methods that learn from few labels.
 
     Its size is ``count``, or ``fraction`` of the data set rounded to the nearest row, at least one. The
     rows are the first of a permutation that depends on ``seed`` alone: with the same seed, a larger
     subset contains the smaller ones. ``among`` (n,): those that can be chosen; None: all.
+
+    Examples
+    --------
+    >>> factors = {"shape": [0, 0, 0, 1, 1, 1], "size": [0, 1, 2, 0, 1, 2]}
+    >>> data = uw.data.from_arrays(np.zeros((6, 4), np.float32), factors)
+    >>> len(labelled_subset(data, 0.5))
+    3
     """
     if not data.finite:
         raise ArgumentError("data", data.name, "is endless: it has no rows of which some could be labelled")
@@ -85,6 +96,14 @@ def correlate(data: Dataset, first: str, second: str, strength: float) -> Datase
     set that lacks combinations, each of its images is drawn with this weight.
 
     Only sampling changes: rows, their factors and their images stay as they are.
+
+    Examples
+    --------
+    >>> factors = {"x": np.repeat(np.arange(8), 8), "y": np.tile(np.arange(8), 8)}
+    >>> data = uw.data.from_arrays(np.zeros((64, 4), np.float32), factors)
+    >>> x, y = correlate(data, "x", "y", 0.1).sample_factors(1000, np.random.default_rng(0)).T
+    >>> bool(np.corrcoef(x, y)[0, 1] > 0.9)
+    True
     """
     if not isinstance(strength, int | float | np.number) or not (math.isfinite(strength) and strength > 0):
         raise ArgumentError("strength", strength, "needs a finite number > 0")
@@ -106,7 +125,9 @@ def correlate(data: Dataset, first: str, second: str, strength: float) -> Datase
     return data.with_parts(sampler=_row_sampler(by_row, float(strength)))
 
 
-def _grid_sampler(space: FactorSpace, first: str, second: str, distance: Floats, strength: float) -> Sampler:
+def _grid_sampler(
+    space: FactorSpace, first: str, second: str, distance: FloatArray, strength: float
+) -> Sampler:
     cumulative = _cumulative(distance, strength)
 
     def sample(n: int, rng: Rng) -> Rows:
@@ -117,7 +138,7 @@ def _grid_sampler(space: FactorSpace, first: str, second: str, distance: Floats,
     return sample
 
 
-def _row_sampler(distance: Floats, strength: float) -> Sampler:
+def _row_sampler(distance: FloatArray, strength: float) -> Sampler:
     cumulative = _cumulative(distance, strength)
 
     def sample(n: int, rng: Rng) -> Rows:
@@ -126,7 +147,7 @@ def _row_sampler(distance: Floats, strength: float) -> Sampler:
     return sample
 
 
-def _cumulative(distance: Floats, strength: float) -> Floats:
+def _cumulative(distance: FloatArray, strength: float) -> FloatArray:
     """Cumulative probabilities, over the flattened array, of weights exp(-distance² / (2 strength²)).
 
     Weights are relative to the largest: however small ``strength`` is, they do not all vanish.
@@ -147,11 +168,11 @@ def _ordered_size(space: FactorSpace, argument: str, name: str) -> int:
     return size
 
 
-def _checked_rows(among: npt.NDArray[np.bool_], total: int) -> npt.NDArray[np.bool_]:
+def _checked_rows(among: BoolArray, total: int) -> BoolArray:
     given = np.asarray(among)
     if given.dtype != bool or given.shape != (total,):
-        told = f"{given.dtype} array of shape {given.shape}"
-        raise ArgumentError("among", told, f"needs a boolean for each of the {total:,} rows")
+        value = f"{given.dtype} array of shape {given.shape}"
+        raise ArgumentError("among", value, f"needs a boolean for each of the {total:,} rows")
     return given
 
 

@@ -70,6 +70,13 @@ def close_latents(first: Posterior, second: Posterior) -> Tensor:
         delta_i = KL(q(z_i | x) || q(z_i | x')) < tau,    tau = (max_i delta_i + min_i delta_i) / 2
 
     If all are equally far, none is shared.
+
+    Examples
+    --------
+    >>> import torch
+    >>> one = Posterior(torch.zeros(1, 2), torch.zeros(1, 2))
+    >>> close_latents(one, Posterior(torch.tensor([[0.0, 3.0]]), torch.zeros(1, 2)))
+    tensor([[ True, False]])
     """
     delta = kl_between(*first, *second)
     low, high = torch.aminmax(delta, dim=1, keepdim=True)

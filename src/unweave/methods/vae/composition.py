@@ -27,6 +27,8 @@ class Composition:
         q(u|x), for labels that are missing.
     pairing
         what images that come in pairs share; None: they come one by one.
+    semi_supervised
+        the name of the method that is the same with missing labels, if there is one.
 
     Examples
     --------
@@ -39,6 +41,7 @@ class Composition:
     prior: ConditionalPrior | None = None
     predictor: LabelPredictor | None = None
     pairing: Pairing | None = None
+    semi_supervised: str = ""
 
     def extended(self, terms: Sequence[Term[Any]]) -> Composition:
         """The same with further terms."""

@@ -12,7 +12,7 @@ from unweave.arrays import to_python
 from unweave.data import Dataset
 from unweave.data.supervision.labels import LabelChoice, choose_labels
 from unweave.errors import ArgumentError
-from unweave.methods.registry import METHODS, TERMS, create_term, describe
+from unweave.methods.registry import TERMS, create_term, describe
 from unweave.methods.spec import VAESpec
 from unweave.methods.vae.composition import Composition
 from unweave.methods.vae.conditional_prior import PRIORS, create_prior
@@ -144,9 +144,9 @@ def build_vae(
     likelihood = create_likelihood(spec.reconstruction)
     conditioning = 0 if parts.prior is None else LabelLayout.from_spec(spec).width
     shape, given = tuple(spec.image_shape), [network for network in (encoder, decoder) if network is not None]
-    made = create_networks(spec.architecture, shape, spec.latent_size, encoder, decoder, conditioning)
+    created = create_networks(spec.architecture, shape, spec.latent_size, encoder, decoder, conditioning)
     kind = VAE if parts.prior is None else ConditionalVAE
-    return kind(Networks(*made, likelihood, given), parts, spec)
+    return kind(Networks(*created, likelihood, given), parts, spec)
 
 
 def compose(
@@ -201,7 +201,7 @@ def _check_labels(spec: VAESpec, parts: Composition) -> None:
             "label_match", spec.name, "codes are matched to labels: the encoder must not see them"
         )
     if parts.label_need == "all" and (spec.labels or {}).get("partial"):
-        hint = f"; ss_{spec.name} learns from those of some" if f"ss_{spec.name}" in METHODS else ""
+        hint = f"; {parts.semi_supervised} learns from those of some" if parts.semi_supervised else ""
         message = f"{spec.name} needs the labels of every row{hint}"
         raise ArgumentError("labels", "some rows have none", message)
 

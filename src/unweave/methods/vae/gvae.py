@@ -39,6 +39,15 @@ def gvae(beta: NonNegative = 1.0, k: Count | Literal["random"] = 1) -> Compositi
 
 
 def mean_posterior(first: Posterior, second: Posterior) -> Posterior:
-    """The Gaussian with the arithmetic mean of the two means, and that of the two variances."""
+    """The Gaussian with the arithmetic mean of the two means, and that of the two variances.
+
+    Examples
+    --------
+    >>> import torch
+    >>> zero = torch.zeros(1, 1)
+    >>> one, two = Posterior(zero, zero), Posterior(zero + 3, zero)
+    >>> mean_posterior(one, two).mean
+    tensor([[1.5000]])
+    """
     mean = torch.lerp(first.mean, second.mean, 0.5)
     return Posterior(mean, torch.logaddexp(first.log_variance, second.log_variance) - math.log(2))

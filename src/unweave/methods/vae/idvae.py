@@ -30,7 +30,7 @@ def idvae(beta: NonNegative = 1.0, label_variance: Positive | None = None) -> Co
     >>> idvae(4.0).label_need
     'all'
     """
-    return Composition([KL(beta)], LabelVAE(label_variance))
+    return Composition([KL(beta)], LabelVAE(label_variance), semi_supervised="ss_idvae")
 
 
 @register_method(

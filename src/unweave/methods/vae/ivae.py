@@ -28,7 +28,7 @@ def ivae(beta: NonNegative = 1.0) -> Composition:
     >>> ivae(4.0).label_need
     'all'
     """
-    return Composition([KL(beta)], LearnedPrior())
+    return Composition([KL(beta)], LearnedPrior(), semi_supervised="ss_ivae")
 
 
 @register_method(

@@ -46,6 +46,14 @@ def product_posterior(first: Posterior, second: Posterior) -> Posterior:
         1 / v = 1 / v_1 + 1 / v_2,    m = v (m_1 / v_1 + m_2 / v_2)
 
     disentanglement_lib has the same mean and twice the variance: the mean of the precisions, not their sum.
+
+    Examples
+    --------
+    >>> import torch
+    >>> zero = torch.zeros(1, 1)
+    >>> one, two = Posterior(zero, zero), Posterior(zero + 3, zero)
+    >>> product_posterior(one, two).log_variance.exp()
+    tensor([[0.5000]])
     """
     weight = torch.sigmoid(first.log_variance - second.log_variance)
     mean = torch.lerp(first.mean, second.mean, weight)

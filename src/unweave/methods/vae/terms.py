@@ -107,6 +107,13 @@ class LabelledPass(Pass):
         (m, d): their labels, NaN where unknown.
     labelled_mean
         (m, D): their mean codes, by an encoder that takes no labels.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 6), np.float32), {"shape": [0, 1, 2, 3]})
+    >>> method = uw.methods.create("full_vae", data, latent_size=2)
+    >>> method.begin(method.batches(data).draw(0, 3, seed=0), step=0).labelled_mean.shape
+    torch.Size([3, 2])
     """
 
     labelled_u: Tensor
@@ -125,6 +132,13 @@ class ConditionalPass(Pass):
         p(z|u) of each image, as the KL takes it.
     label_posterior
         the same with gradients to the prior's weights, for its own loss.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 6), np.float32), {"shape": [0, 1, 2, 3]})
+    >>> method = uw.methods.create("ivae", data, latent_size=2)
+    >>> method.begin(method.batches(data).draw(0, 3, seed=0), step=0).prior.mean.shape
+    torch.Size([3, 2])
     """
 
     u: Tensor
@@ -149,6 +163,13 @@ class PredictedPass(ConditionalPass):
         (m, d): the labels of images that have some, NaN where unknown.
     labelled_prediction
         q(u|x) of these.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 6), np.float32), {"shape": [0, 1, 2, 3]})
+    >>> method = uw.methods.create("ss_ivae", data, latent_size=2, labels={"labelled": 2})
+    >>> method.begin(method.batches(data).draw(0, 3, seed=0), step=0).missing.shape
+    torch.Size([3, 1])
     """
 
     missing: Tensor
@@ -206,15 +227,21 @@ class FunctionTerm(Term[Pass]):
 
     def settings(self) -> dict[str, Any]:
         """The fields of a dataclass."""
-        made_with = self.function
-        return asdict(made_with) if is_dataclass(made_with) and not isinstance(made_with, type) else {}
+        function: Any = self.function
+        return asdict(function) if is_dataclass(function) and not isinstance(function, type) else {}
 
     def __call__(self, forward_pass: Pass) -> Terms:
         return self.function(forward_pass)
 
 
 def as_term(given: Any) -> Term[Any]:
-    """A term as it is; any other function of a forward pass as a term."""
+    """A term as it is; any other function of a forward pass as a term.
+
+    Examples
+    --------
+    >>> as_term(lambda forward_pass: Terms()).needs_labels
+    False
+    """
     if isinstance(given, Term):
         return given
     if isinstance(given, nn.Module):
@@ -228,7 +255,14 @@ def as_term(given: Any) -> Term[Any]:
 
 
 def describe_term(term: Term[Any]) -> dict[str, Any]:
-    """A term as a mapping: its registered name, or else its class, and its settings."""
+    """A term as a mapping: its registered name, or else its class, and its settings.
+
+    Examples
+    --------
+    >>> from unweave.methods import KL
+    >>> describe_term(KL(4.0))
+    {'name': 'kl', 'weight': 4.0}
+    """
     kind = type(term.function if isinstance(term, FunctionTerm) else term)
     name = TERMS.name_of(kind) or f"{kind.__module__}:{kind.__qualname__}"
     return {"name": name, **to_python(term.settings())}

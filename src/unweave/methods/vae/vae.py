@@ -35,7 +35,13 @@ from unweave.objectives import kl_to_standard_normal, reparameterise, standard_n
     "vae", label="VAE", paper="Kingma & Welling 2014", color="#000000", marker="p", order=1, labels="none"
 )
 def vae() -> list[Term[Any]]:
-    """VAE: the evidence lower bound, reconstruction + KL."""
+    """VAE: the evidence lower bound, reconstruction + KL.
+
+    Examples
+    --------
+    >>> vae()
+    [KL(weight=1.0)]
+    """
     return [KL()]
 
 
@@ -159,8 +165,8 @@ class VAE(Method):
         """The model itself, and the adversaries that its terms bring."""
         adversaries = [player for term in self.terms if (player := term.adversary()) is not None]
         theirs = {id(parameter) for player in adversaries for parameter in player.parameters}
-        own = [p for p in self.parameters() if id(p) not in theirs and p.requires_grad]
-        return [Player("model", own, self.loss), *adversaries]
+        ours = [p for p in self.parameters() if id(p) not in theirs and p.requires_grad]
+        return [Player("model", ours, self.loss), *adversaries]
 
     def initialise(self, seed: int) -> None:
         """Draw all weights anew (Glorot uniform, zero bias). A user's own networks keep theirs."""
