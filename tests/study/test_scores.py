@@ -75,6 +75,21 @@ def test_parameters_are_those_of_the_metric_that_is_named():
     assert found.params == {"jitter": 1e-5}
 
 
+def test_scores_of_an_older_version_keep_their_files():
+    """The parameter C was called penalty: studies that say so find their scores, as do all that say nothing."""
+    with pytest.warns(FutureWarning, match="penalty is now called C"):
+        units = made(
+            metrics=["sap", {"metric": "sap", "as": "weak", "penalty": 0.1}, "z_diff", "explicitness"],
+            params={"z_diff": {"penalty": 0.5}},
+        )
+    assert [unit.file for unit in units] == [
+        "sap-mean-ac6c2cb4ff.json",
+        "weak-mean-57ddb6e19e.json",
+        "z_diff-mean-7593e91cce.json",
+        "explicitness-mean-f8320f33b6.json",
+    ]
+
+
 def test_the_file_of_a_score_depends_on_everything_that_decides_it():
     def file(**changes):
         return made(**{"metrics": ["mig"], **changes})[0].file

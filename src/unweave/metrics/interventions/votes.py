@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -34,6 +34,7 @@ class Interventions(Protocol):
         """
 
 
+@runtime_checkable
 class Copies(Interventions, Protocol):
     """One whose images of given factors differ in a nuisance factor only, drawn by ``rng.randint(copies, size=n)``.
 
@@ -172,7 +173,9 @@ class SpaceVotes:
         )
         self._sizes = self.space.grid_shape
         self._representation = representation
-        self._copies = int(getattr(representation, "copies", 1))
+        self._copies = (
+            representation if isinstance(representation, Copies) and representation.copies > 1 else None
+        )
         self._images_draw = False
 
     def sample(self, n: int, rng: Random) -> FloatArray:
@@ -181,10 +184,10 @@ class SpaceVotes:
 
     def votes(self, number: int, batches: int, batch_size: int, held: Held, rng: Random) -> Votes:
         """Draw votes as :class:`VoteSource` says."""
-        if self._copies > 1:
-            factor, factors, copy = self._factors(number, batches, batch_size, held, rng, self._copies)
+        if self._copies is not None:
+            factor, factors, copy = self._factors(number, batches, batch_size, held, rng, self._copies.copies)
             flat = factors.reshape(-1, self.num_factors)
-            codes = self._check(self._representation.codes_of(flat, copy.reshape(-1)), flat)  # type: ignore[attr-defined]
+            codes = self._check(self._copies.codes_of(flat, copy.reshape(-1)), flat)
             return Votes(factor, codes.reshape(number, batches, batch_size, -1))
         if not self._images_draw:
             before = rng.get_state(legacy=False)
