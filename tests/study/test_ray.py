@@ -2,14 +2,21 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from unweave import extensions
+from unweave.data.registry import RECIPES
 from unweave.errors import ArgumentError, UnweaveError
+from unweave.methods import METHODS
+from unweave.methods.registry import TERMS
+from unweave.metrics import METRICS
 from unweave.study.collecting import collect
 from unweave.study.driver import run
 from unweave.study.folder import ATTEMPTS
@@ -194,6 +201,33 @@ def test_results_arrive_by_a_storage(nodes, opened, expected, tmp_path):
         assert STATE not in names
     again = opened(root=tmp_path / "again")  # whoever has the storage has the results
     assert_same(run(again, RayCluster(device="cpu", storage=storage.as_uri())).table, expected)
+
+
+@pytest.fixture
+def own_code(tmp_path):
+    """A user's file, loaded here; forgotten at the end."""
+    path = shutil.copy(Path(__file__).with_name("extension.py"), tmp_path / "own_code.py")
+    extensions.load([path])
+    yield path
+    for registry in (METHODS, METRICS, TERMS, RECIPES):
+        for name in [name for name in registry if registry.origin(name) == str(path)]:
+            registry.unregister(name)
+
+
+def test_nodes_get_the_code_that_a_study_imports(nodes, tiny, opened, own_code):
+    tiny["imports"] = [str(own_code)]
+    runs = [{"data": "dots"}, [{"method": "half_vae"}, {"method": "pixel_gaussian"}], {"seed": 0}]
+    tiny["runs"]["product"] = runs
+    tiny["evaluation"] = {"metrics": ["spread"], "num_train": 20, "num_test": 10}
+    folder = opened(tiny)
+
+    def watch():  # when the tasks have been prepared, the nodes cannot see the file any more
+        own_code.unlink(missing_ok=True)
+        return bool(folder.pending())
+
+    RayCluster(device="cpu").run(folder, watch)
+    assert folder.failures() == []
+    assert collect(folder).table["metric"].tolist() == ["spread"]
 
 
 def test_an_interrupted_run_goes_on_from_the_storage(opened, finished, tmp_path):

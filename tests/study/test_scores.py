@@ -3,6 +3,7 @@ import pytest
 
 from unweave.data import from_arrays
 from unweave.errors import DataError
+from unweave.methods import Method, create
 from unweave.metrics import METRICS, Score
 from unweave.study.scores import applicable, check_values, identity, scalars, units, with_labels
 from unweave.study.source import parse
@@ -155,8 +156,10 @@ def test_what_needs_factors_is_left_out_where_there_are_none():
     images = np.zeros((8, 4, 4, 1), np.uint8)
     plain, labelled = from_arrays(images), from_arrays(images, {"x": np.arange(8) % 2})
     found = made(metrics=["mig", "unsupervised", "gaussian_total_correlation", "udr", "windin"])
-    assert [unit.label for unit in found if not applicable(unit, plain)] == ["mig"]
-    assert all(applicable(unit, labelled) for unit in found)
+    method = create("vae", plain, latent_size=2)
+    assert [unit.label for unit in found if not applicable(unit, plain, method)] == ["mig"]
+    assert all(applicable(unit, labelled, method) for unit in found)
+    assert not any(applicable(unit, labelled, Method()) for unit in found)  # it gives images no codes
 
 
 def test_scalars_of_a_score():

@@ -255,7 +255,7 @@ def _run(
     started = time.monotonic()
     outcome = run_study(folder, machines.start(root) if left else None)
     minutes = (time.monotonic() - started) / 60
-    finished = outcome.table["run"].nunique()
+    finished = sum(folder.is_done(job) for job in folder.jobs)
     print(f"{finished:,} of {len(folder.jobs):,} runs are done ({minutes:.1f} min): {folder.path}")
     try:
         if report and finished:

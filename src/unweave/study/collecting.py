@@ -74,7 +74,9 @@ def _agreements(folder: StudyFolder, done: Sequence[Job]) -> list[dict[str, Any]
     rows = []
     for unit in (unit for unit in folder.units if unit.metric == UDR):
         shared = {"metric": unit.label, "representation": "mean", "protocol": unit.protocol, "seconds": 0.0}
-        for jobs in (jobs for jobs in groups.values() if len(jobs) > 1):
+        for jobs in groups.values():
+            if len(jobs) < 2 or not (folder.run(jobs[0].identity) / SCORES / unit.file).exists():
+                continue  # a single run, or of a method without codes
             members = "".join([unit.file, *(job.identity for job in jobs)])
             key = hashlib.sha256(members.encode()).hexdigest()[:20]
             current[key] = known[key] if key in known else _agreement(folder, jobs, unit)

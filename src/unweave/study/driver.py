@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 
 from unweave.errors import ArgumentError, DataError, MissingDataError, UnweaveError
+from unweave.methods import Encodes
 from unweave.progress import progress
 from unweave.study.collecting import collect
 from unweave.study.executors import Executor
@@ -38,10 +40,13 @@ def prepare(study: Study, source: Source | None, root: Path) -> StudyFolder:
     missing = missing_methods(folder.jobs)
     if missing:
         raise ArgumentError("method", ", ".join(missing), "this version of unweave does not have it")
+    without_codes: dict[str, None] = {}
     for job in _kinds(folder.pending()):
         try:
-            data = create_method(job)[1]
-            if not any(applicable(unit, data) for unit in folder.units):
+            method, data = create_method(job)
+            if not isinstance(method, Encodes):
+                without_codes[job.method] = None
+            elif not any(applicable(unit, data, method) for unit in folder.units):
                 labels = ", ".join(unit.label for unit in folder.units)
                 raise ArgumentError("metrics", labels, "none of them applies to this data")
         except MissingDataError as error:
@@ -49,6 +54,8 @@ def prepare(study: Study, source: Source | None, root: Path) -> StudyFolder:
         except ArgumentError as error:
             line = line_of_setting(error, job.settings(), source or Source({}))
             raise DataError(f"{line}: {job}: {error}") from error
+    for name in without_codes:
+        print(f"{name} gives images no codes: its runs are trained, and have no scores", file=sys.stderr)
     return folder
 
 

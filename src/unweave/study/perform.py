@@ -15,15 +15,16 @@ from filelock import Timeout
 from unweave.data import Dataset, load
 from unweave.files import remove_leftovers, write_text
 from unweave.methods import EncodesWithLabels, Method, create
+from unweave.methods.registry import describe
 from unweave.study.folder import ATTEMPTS, StudyFolder, begin_attempt
 from unweave.study.planning import Job
 from unweave.study.scores import SCORES, applicable, gather, measure, with_labels
+from unweave.study.spec import TRAIN_SETTINGS
 from unweave.training import Callback, train
 from unweave.training.run import STATE, steps_done
 
 Outcome = Literal["done", "failed", "busy"]
 OnProgress = Callable[[Job, str, float], None]  # a run, what is done of it, and how much of that (0 to 1)
-_OF_TRAIN = ("steps", "batch_size", "learning_rate", "precision")
 
 
 def perform(
@@ -67,7 +68,8 @@ def load_data(name: str, size: int | None) -> Dataset:
 def create_method(job: Job) -> tuple[Method, Dataset]:
     """A run's method, as yet untrained, and its data."""
     data = load_data(job.data, job.training["image_size"])
-    settings = {name: value for name, value in job.training.items() if name not in (*_OF_TRAIN, "image_size")}
+    taken = [name for name in describe(job.method).settings if name not in job.hyperparameters]
+    settings = {name: job.training[name] for name in taken}
     return create(job.method, data, **settings, **job.hyperparameters), data
 
 
@@ -88,13 +90,13 @@ def _finish(folder: StudyFolder, job: Job, device: str, on_progress: OnProgress)
         pictures=False,
         keep_memory=True,
         log_every=max(1, min(100, job.training["steps"] // 20)),
-        **{name: job.training[name] for name in _OF_TRAIN},
+        **{name: job.training[name] for name in TRAIN_SETTINGS},
     )
     seconds = time.monotonic() - start
     write_text(path / "job.json", json.dumps(job.as_dict(), indent=1))
     known = method.label_modes if isinstance(method, EncodesWithLabels) else ()
     modes = [mode for mode in known if mode in folder.study.evaluation.labels]
-    units = with_labels([unit for unit in folder.units if applicable(unit, data)], modes)
+    units = with_labels([unit for unit in folder.units if applicable(unit, data, method)], modes)
     measure(run, data, units, lambda unit, share: on_progress(job, unit, share))
     (path / STATE).unlink(missing_ok=True)  # the optimiser's: three quarters of a run's bytes
     if not folder.study.evaluation.keep_codes:

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 from unweave.errors import ArgumentError, DataError, UnweaveError, unknown_name
 from unweave.study.grid import GridError, Point, expand, find_axis
 from unweave.study.source import Source
-from unweave.study.spec import Study, Training
+from unweave.study.spec import METHOD_SETTINGS, Study, Training
 
 if TYPE_CHECKING:
+    from unweave.methods.catalogue import MethodInfo
     from unweave.study.scores import Unit
 
 FORMAT = 1
@@ -192,7 +193,7 @@ def plan_jobs(study: Study, source: Source | None = None) -> list[Job]:
 
 def missing_methods(jobs: Sequence[Job]) -> list[str]:
     """The methods of a plan that this version does not have."""
-    from unweave.methods import METHODS
+    from unweave.methods.registry import METHODS
 
     return sorted({job.method for job in jobs} - set(METHODS))
 
@@ -245,8 +246,7 @@ def _resolve(
     data: Any, method: Any, given: dict[str, Any], training: dict[str, Any], axes: Any, later: list[str]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Hyperparameters with their defaults, and checked settings; equal runs come out equal (4 is 4.0)."""
-    from unweave.methods import METHODS, hyperparameters
-    from unweave.methods.registry import label_need
+    from unweave.methods.registry import METHODS, describe, label_need
 
     _check_data(data)
     _check_names(training)
@@ -258,14 +258,37 @@ def _resolve(
         if method in later:
             return given, training
         raise unknown_name("method", str(method), [*METHODS, *later])
-    known = hyperparameters(method)
+    info = describe(method)
+    known = dict(sorted(info.hyperparameters.items(), key=lambda entry: entry[0] != info.strength))
     for name in given:
         if name not in known:
             raise unknown_name(f"hyperparameter of {method}", name, [*known, *Training.model_fields])
+    if not info.is_vae:
+        given, training = _split_settings(info, given, training, axes)
     need = label_need(method, training["prior"], training["extra_terms"], **given)
     if need == "none" and "labels" not in axes:  # the study's labels are for those that learn from them
         training = {**training, "labels": None}
     return {name: _typed(given.get(name, default), default) for name, default in known.items()}, training
+
+
+def _split_settings(
+    info: MethodInfo, given: dict[str, Any], training: dict[str, Any], axes: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Hyperparameters and settings of a method that is no VAE: settings that it does not take are at their defaults.
+
+    A hyperparameter that is called as a setting, such as ``latent_size``, may be given by the grid as either.
+    """
+    given, training = dict(given), dict(training)
+    for name in METHOD_SETTINGS:
+        if name in info.hyperparameters:
+            if name in axes:
+                given.setdefault(name, training[name])
+            training[name] = given.get(name, info.hyperparameters[name])
+        elif name in axes:
+            raise ArgumentError(name, training[name], f"{info.name} does not take it: it is not a VAE")
+        else:
+            training[name] = _DEFAULTS[name]
+    return given, training
 
 
 def _typed(value: Any, default: Any) -> Any:
@@ -296,6 +319,8 @@ def _check_data(data: Any) -> None:
 
 
 def _check_names(training: Mapping[str, Any]) -> None:
+    if all(training[name] == _DEFAULTS[name] for name in ("architecture", "reconstruction")):
+        return  # so that torch, which the names come with, is not imported for most studies
     from unweave.methods.vae.likelihoods import LIKELIHOODS
     from unweave.networks.create import ENCODERS
 

@@ -26,6 +26,7 @@ from unweave.study.spec import LABEL_MODES, Evaluation, LabelMode, MetricEntry, 
 
 if TYPE_CHECKING:
     from unweave.data import Dataset
+    from unweave.methods import Method
     from unweave.training import Run
 
 SCORES = "scores"  # the folder of a run's scores
@@ -118,9 +119,11 @@ def with_labels(units: Sequence[Unit], modes: Sequence[LabelMode]) -> list[Unit]
     return labelled
 
 
-def applicable(unit: Unit, data: Dataset) -> bool:
-    """Whether a unit makes sense on a data set: many need discrete factors."""
-    return unit.metric == UDR or applies(unit.metric, data, is_vae=True)
+def applicable(unit: Unit, data: Dataset, method: Method) -> bool:
+    """Whether a unit makes sense for a data set and a method: many need discrete factors, all need codes."""
+    from unweave.methods import Encodes
+
+    return isinstance(method, Encodes) and (unit.metric == UDR or applies(unit.metric, data, is_vae=True))
 
 
 def check_values(evaluation: Evaluation, units: Sequence[Unit], source: Source | None = None) -> None:

@@ -138,6 +138,8 @@ class Study(BaseModel):
         return dump(self.as_dict())
 
 
+TRAIN_SETTINGS = ("steps", "batch_size", "learning_rate", "precision")  # of ``train``, for every method
+METHOD_SETTINGS = tuple(name for name in Training.model_fields if name not in (*TRAIN_SETTINGS, "image_size"))
 _PARTS: dict[str, type[BaseModel]] = {"training": Training, "evaluation": Evaluation}
 
 
