@@ -63,6 +63,10 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         self._entries.pop(name, None)
         self._origins.pop(name, None)
 
+    def is_builtin(self, name: str) -> bool:
+        """Whether a name belongs to an entry that comes with the package."""
+        return name in self._builtin
+
     def origin(self, name: str) -> str | None:
         """The extension that registered a name, as the user gave it; None for all others."""
         return self._origins.get(name)

@@ -113,11 +113,15 @@ def evaluate(
     """Score a trained run on its data set. Each image is encoded at most once, and the codes are kept."""
     load_extensions(imports)
     from unweave import evaluation as room
+    from unweave.data.registry import load_described
     from unweave.training import load
 
     wanted: Any = names.strip() if names.strip() in ("paper", "all") else _names(names)
     loaded = load(run)
-    images = load_data(data or loaded.spec.data["name"], size, None)
+    if data is None and size is None:
+        images = load_described(loaded.spec.data)
+    else:
+        images = load_data(data or loaded.spec.data["name"], size, None)
     options: Any = {"protocol": protocol, "seed": seed, "num_train": num_train, "num_test": num_test}
     options |= {"labels": labels, "bootstrap": bootstrap, "params": _params(settings or [])}
     scores: dict[str, Any] = {}

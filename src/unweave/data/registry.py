@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from unweave.registry import Registry
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+FEW = 64  # images that tell a published data set from another of its name
 _SETS = "unweave.data.sets"
 RECIPES: Registry[Recipe] = Registry(
     "data set",
@@ -58,7 +59,9 @@ def load(
     folder
         where the files of a data set by name are; by default its own folder below :func:`data_folder`.
     image_size
-        the side of the images in pixels. Those of a folder are cut to a square around their centre and resized.
+        the side of the images in pixels; by default as they are. Those of a folder are cut to a square around their
+        centre and resized. Those of a data set by name can only become smaller: k x k pixels become their mean where
+        the old side is a multiple of the new one, else by Pillow's Lanczos filter. Done once, and kept in ``folder``.
 
     Returns
     -------
@@ -73,9 +76,33 @@ def load(
     if str(name) not in RECIPES and (Path(name).expanduser().is_dir() or Path(name).name != str(name)):
         return _load_folder(name, folder, size)
     recipe = RECIPES[str(name)]
-    if size is not None:
-        raise ArgumentError("image_size", image_size, "only the images of a folder can be resized")
-    return recipe.load(data_folder() / recipe.name if folder is None else Path(folder))
+    path = data_folder() / recipe.name if folder is None else Path(folder)
+    if size is None:
+        return recipe.load(path)
+    from unweave.data.image_size import check_image_size, with_image_size
+
+    if recipe.image_shape is not None:
+        check_image_size(recipe.name, recipe.image_shape, size)
+    # The content of a published data set is fixed: a few images show whether it is the one.
+    few = FEW if RECIPES.is_builtin(recipe.name) else None
+    return with_image_size(recipe.load(path), size, path, most=few)
+
+
+def load_described(data: Mapping[str, Any]) -> Dataset:
+    """The data set that a run was trained on, with images of the same size.
+
+    Parameters
+    ----------
+    data
+        what the run's spec says of its data: ``name`` and ``image_shape``.
+
+    Examples
+    --------
+    >>> load_described({"name": "pendulum", "image_shape": [100]}).name
+    'pendulum'
+    """
+    shape = data["image_shape"]
+    return load(data["name"], image_size=shape[0] if len(shape) == 3 and shape[0] == shape[1] else None)
 
 
 def names() -> list[str]:

@@ -13,10 +13,11 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from unweave.data import Dataset, registry
+from unweave.data import Dataset
 from unweave.data.batches import to_tensor
 from unweave.data.factors import Rng
 from unweave.data.fingerprint import fingerprint
+from unweave.data.registry import FEW, RECIPES
 from unweave.data.rows import Rows
 from unweave.data.storage.lazy import LazyArray
 from unweave.data.supervision.labels import Labels
@@ -35,7 +36,6 @@ Representation = Run | VAE | Encoder
 # one size: the last is filled up. On a CPU a small one: its activations stay in the cache and in memory that the
 # process has, where those of 256 images would be mapped afresh for each layer, at almost twice the time.
 CPU_BATCH, GPU_BATCH = 64, 4096
-_FEW = 64
 
 
 class RepresentationTable:
@@ -127,8 +127,8 @@ class RepresentationTable:
         place = None
         if folder is not None:
             mode = f"-{self.labels}" if self.labels else ""
-            # The content of a registered data set is fixed: a few images tell that it is the one.
-            digest = fingerprint(self.data, _FEW if self.data.name in registry.names() else None)
+            # The content of a published data set is fixed: a few images show whether it is the one.
+            digest = fingerprint(self.data, FEW if RECIPES.is_builtin(self.data.name) else None)
             place = folder / "codes" / f"{self.data.name}-{digest}-{_fingerprint(self.method)}{mode}"
         shape = (len(self.data), self.parts, self.method.spec.latent_size)
         return LazyArray(place, shape, draw, dtype=np.float32, **options)

@@ -23,6 +23,6 @@ def load_autoencoder(folder: Path, name: str) -> tuple[Autoencoder, Dataset]:
         raise ArgumentError("method", run.spec.method.name, "does not both encode and decode images")
     file = folder / "job.json"
     if not file.exists():
-        return run.method, data.load(run.spec.data["name"])
+        return run.method, data.registry.load_described(run.spec.data)
     job = json.loads(file.read_text())
     return run.method, load_data(name, job.get("training", {}).get("image_size"))

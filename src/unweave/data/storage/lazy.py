@@ -60,6 +60,7 @@ class LazyArray:
         what: str = "images",
     ) -> None:
         self.shape = shape
+        self.version = version
         self.dtype = np.dtype(dtype)
         self.folder = None if folder is None else folder / f"rendered-v{version}"
         self._render = render
