@@ -328,3 +328,17 @@ def test_settings_are_read_as_yaml():
     for wrong in (["a"], ["=3"], ["a="], ["a=1", "a=2"], ["a=[1"]):
         with pytest.raises(ArgumentError, match="--set"):
             parse_settings("--set", wrong)
+
+
+def test_a_run_on_smaller_images_is_evaluated_at_its_size(run, tmp_path, data_folder):
+    out = tmp_path / "small"
+    training = ["--steps", 2, "--batch-size", 2, "--latent-size", 2, "--no-pictures", "--out", out]
+    assert run("train", "vae", "--data", "solids3d", "--size", 32, *training)[0] == 0
+    spec = uw.load(out).spec
+    assert (spec.data["name"], spec.data["image_shape"]) == ("solids3d", [32, 32, 3])
+    code, table, _ = run("evaluate", out, "--metrics", "mig", "--num-train", 50, "--num-test", 20)
+    assert code == 0
+    assert "mig" in table
+    code, _, errors = run("train", "vae", "--data", "solids3d", "--size", 128, *training)
+    assert code == 2
+    assert "--size = 128: the images of solids3d have 64 x 64 pixels" in errors

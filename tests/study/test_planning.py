@@ -277,3 +277,10 @@ def test_the_studys_labels_are_for_methods_that_learn_from_them():
     assert plan_jobs(check(Source({**study, "runs": {**study["runs"], "method": "vae"}})))[0].training[
         "labels"
     ] == ["shape"]
+
+
+def test_a_size_that_a_data_set_cannot_have_is_refused_by_the_plan():
+    with pytest.raises(DataError, match="image_size = 128: the images of dsprites have 64 x 64 pixels"):
+        job({"image_size": 128})
+    with pytest.raises(DataError, match="pendulum has no square images"):
+        job(data="pendulum", image_size=32)

@@ -254,6 +254,7 @@ def _resolve(
         raise ArgumentError("method", method, "needs a method's name")
     if axes:
         training = _check_training(training)
+    _check_image_size(data, training["image_size"])
     if method not in METHODS:
         if method in later:
             return given, training
@@ -316,6 +317,15 @@ def _check_data(data: Any) -> None:
         raise ArgumentError("data", data, "needs a data set's name or a folder of images")
     if data not in registry.names() and not Path(data).is_dir():
         raise unknown_name("data set", data, [*registry.names(), "a folder"])
+
+
+def _check_image_size(data: str, image_size: int | None) -> None:
+    from unweave.data.image_size import check_image_size
+    from unweave.data.registry import RECIPES
+
+    recipe = RECIPES.get(data)
+    if image_size is not None and recipe is not None and recipe.image_shape is not None:
+        check_image_size(data, recipe.image_shape, image_size)
 
 
 def _check_names(training: Mapping[str, Any]) -> None:
