@@ -2,6 +2,7 @@
 
 import base64
 import io
+import json
 import re
 
 import numpy as np
@@ -275,6 +276,16 @@ def test_a_loaded_run_shows_samples(data, tmp_path):
     card = loaded._repr_html_()
     assert "samples" in card
     assert pictures_of(card)[0].shape == (64, 512, 3)
+
+
+def test_a_card_shows_the_scores_of_a_study(run, tmp_path):
+    folder = tmp_path / "scores"
+    folder.mkdir()
+    (folder / "1.json").write_text(json.dumps({"metric": "mig", "rows": [["mig", "mean", 0.25]]}))
+    (folder / "2.json").write_text(json.dumps({"rows": [["<b>sap", "mean", 0.5], ["sap.x", "mean", 1]]}))
+    (folder / "3.json").write_text("{")
+    card = Run(run.spec, run.method, tmp_path)._repr_html_()
+    assert "&lt;b&gt;sap (mean) 0.500, mig (mean) 0.250<" in card
 
 
 def test_hostile_names_stay_text(data, tmp_path):

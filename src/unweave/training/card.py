@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,7 +56,20 @@ def _facts(run: Run) -> dict[str, str]:
         facts["last record"] = ", ".join(f"{name} {value:,.4g}" for name, value in last.items())
     if run.path is not None:
         facts["directory"] = str(run.path)
+        facts |= _scores(run.path / "scores")
     return facts
+
+
+def _scores(folder: Path) -> dict[str, str]:
+    """The scores that a study has left in a run's directory: a file for each, whose first row is the value itself."""
+    scores = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            metric, representation, value = json.loads(path.read_text())["rows"][0]
+            scores.append(f"{metric} ({representation}) {value:.3f}")
+        except (OSError, ValueError, TypeError, KeyError, IndexError):
+            continue  # a display does not fail on a file that is no score
+    return {"scores": ", ".join(sorted(scores))} if scores else {}
 
 
 def _picture(run: Run) -> str:
