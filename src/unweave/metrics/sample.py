@@ -53,6 +53,11 @@ def check_sample(codes: ArrayLike, factors: ArrayLike, name: str = "", continuou
     numbers are kept as they are, for metrics to which factors are numbers; the distinct strings of a column, or
     whole numbers that int64 cannot hold, are numbered 0, 1, … in sorted order. With ``continuous``, factors with a
     value that is not whole, or that int64 cannot hold, are kept as float64, all columns.
+
+    Examples
+    --------
+    >>> check_sample([[0.5], [1.5]], ["cube", "ball"]).factors.ravel()
+    array([1, 0])
     """
     prefix = f"{name} " if name else ""
     given = as_array(codes, f"{prefix}codes")

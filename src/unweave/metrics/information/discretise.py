@@ -13,20 +13,38 @@ Rule = Literal["histogram", "min_max"]
 
 
 def discretise(codes: AnyArray, num_bins: Count = 20, *, rule: Rule = "histogram") -> IntArray:
-    """The bin of every code: (n, D) numbers to (n, D) integers from 0 to ``num_bins`` - 1.
+    """The bin of every code.
 
-    Each dimension has ``num_bins`` bins of equal width between its smallest and its largest value. Bins are
-    closed below and open above, the last one is closed on both sides. The two rules for the inner edges
-    differ only in how they round, which matters for codes on a regular grid:
+    Bins lie between a dimension's smallest and largest value. They are closed below and open above, the last one is
+    closed on both sides.
 
-    - ``histogram``: the edges of ``numpy.histogram``, to the last bit (disentanglement_lib), in single precision if
-      the codes are;
-    - ``min_max``: codes are scaled to [0, 1] as scikit-learn's ``minmax_scale`` does, edges are i / num_bins
-      (the code of Carbonneau et al., "Measuring disentanglement: a review of metrics", 2022).
+    A constant dimension falls into one bin: the middle one ("histogram" widens the range by 1/2 on each side, as
+    numpy does) or the first one ("min_max"). Where a dimension's range is so narrow that its edges coincide in
+    float64, ``numpy.histogram`` gives up; here the values go to the last of the equal edges.
 
-    A constant dimension falls into one bin: the middle one (``histogram`` widens the range by 1/2 on each
-    side, as numpy does) or the first one (``min_max``). Where a dimension's range is so narrow that its edges
-    coincide in float64, ``numpy.histogram`` gives up; here the values go to the last of the equal edges.
+    Parameters
+    ----------
+    codes
+        (n, D) numbers.
+    num_bins
+        the number of bins of equal width of each dimension.
+    rule
+        how inner edges are rounded, which matters for codes on a regular grid:
+
+        - "histogram": the edges of ``numpy.histogram``, to the last bit (disentanglement_lib), in single precision
+          if the codes are;
+        - "min_max": codes are scaled to [0, 1] as scikit-learn's ``minmax_scale`` does, edges are i / num_bins
+          (the code of Carbonneau et al., "Measuring disentanglement: a review of metrics", 2022).
+
+    Returns
+    -------
+    array
+        (n, D) integers from 0 to ``num_bins`` - 1.
+
+    Examples
+    --------
+    >>> discretise(np.array([[0.0], [0.4], [0.5], [1.0]]), num_bins=2).ravel()
+    array([0, 0, 1, 1])
     """
     check_arguments(discretise, {"num_bins": num_bins, "rule": rule})
     # One contiguous row per dimension: a search through a strided column costs five times as much.

@@ -15,11 +15,27 @@ ROUNDING = 1e-13
 
 
 def mutual_information_matrix(first: AnyArray, second: AnyArray) -> FloatArray:
-    """I(first_d; second_k) = H(first_d) + H(second_k) - H(first_d, second_k) in nats, (D, K).
+    """Mutual information of each column of one array with each of another, in nats.
 
-    ``first`` (n, D) and ``second`` (n, K) are integers: binned codes and factors, or binned codes twice. The
-    probabilities are frequencies: no correction for the bias, which is about (bins - 1)(values - 1) / 2n.
-    Exactly 0 where one of the two columns has one value only.
+    I(first_d; second_k) = H(first_d) + H(second_k) - H(first_d, second_k). The probabilities are frequencies: no
+    correction for the bias, which is about (bins - 1)(values - 1) / 2n. Exactly 0 where one of the two columns has
+    one value only.
+
+    Parameters
+    ----------
+    first, second
+        (n, D) and (n, K) integers: binned codes and factors, or binned codes twice.
+
+    Returns
+    -------
+    array
+        (D, K).
+
+    Examples
+    --------
+    >>> bits = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> mutual_information_matrix(bits, bits) / np.log(2)
+    array([[1., 0.], [0., 1.]])
     """
     first_entropy, second_entropy = entropy(first), entropy(second)
     information = first_entropy[:, None] + second_entropy[None, :] - joint_entropy_matrix(first, second)
@@ -30,7 +46,13 @@ def mutual_information_matrix(first: AnyArray, second: AnyArray) -> FloatArray:
 
 
 def entropy(discrete: AnyArray) -> FloatArray:
-    """H = -sum p log p of each column of (n, d) integers, in nats: (d,). Exactly 0 for a constant column."""
+    """H = -sum p log p of each column of (n, d) integers, in nats: (d,). Exactly 0 for a constant column.
+
+    Examples
+    --------
+    >>> entropy(np.array([[0, 5], [1, 5]])) / np.log(2)
+    array([1., 0.])
+    """
     rows = _rows(discrete)
     sizes = rows.max(axis=1) + 1
     starts = np.cumsum(sizes) - sizes

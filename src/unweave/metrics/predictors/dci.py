@@ -94,12 +94,23 @@ def disentanglement(importances: FloatArray) -> float:
     """D = sum_i rho_i D_i, rho_i the share of code i in all importances; ``importances`` is (D codes, K factors).
 
     0 if all importances are 0, where rho is uniform.
+
+    Examples
+    --------
+    >>> disentanglement(np.eye(2)), disentanglement(np.ones((2, 2)))
+    (1.0, 0.0)
     """
     return _weighted(disentanglement_per_code(importances), importances.sum(axis=1))
 
 
 def completeness(importances: FloatArray) -> float:
-    """C = sum_j rho_j C_j, rho_j the share of factor j in all importances; 0 if all importances are 0."""
+    """C = sum_j rho_j C_j, rho_j the share of factor j in all importances; 0 if all importances are 0.
+
+    Examples
+    --------
+    >>> completeness(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
+    0.58
+    """
     return _weighted(completeness_per_factor(importances), importances.sum(axis=0))
 
 
