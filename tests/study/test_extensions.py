@@ -94,17 +94,17 @@ assert METHODS["small_gan"].label == "Small GAN"
 
 
 @pytest.mark.parametrize(
-    ("setting", "message"),
+    ("axis", "setting", "message"),
     [
-        ("correlation=[0,0.5]", "pixel_gaussian does not take it: it is not a VAE"),
-        ("reports=[locatelo]", "did you mean 'locatello'?"),
-        ("floor=-1", "floor = -1"),
+        ("correlation: 0", "correlation=[0,0.5]", "pixel_gaussian does not take it: it is not a VAE"),
+        ("floor: 1", "reports=[locatelo]", "did you mean 'locatello'?"),
+        ("floor: 1", "floor=-1", "floor = -1"),
     ],
 )
-def test_mistakes_are_known_before_any_run(file, command, setting, message):
+def test_mistakes_are_known_before_any_run(file, command, axis, setting, message):
     own = "- method: pixel_gaussian\n"
     assert own in file.read_text()
-    file.write_text(file.read_text().replace(own, f"{own}      floor: 0.1\n      correlation: 0\n"))
+    file.write_text(file.read_text().replace(own, f"{own}      {axis}\n"))
     process = command("run", file, "--set", setting, "-o", file.parent / "out")
     _, error = process.communicate(timeout=120)
     assert process.returncode == 1

@@ -5,7 +5,7 @@ runs with an executor; ``load`` gives the table of the results, and ``open_study
 
 >>> study, source = uw.study.load_study("demo")
 >>> [job.method for job in uw.study.plan(study, source).jobs][:3]
-['vae', 'vae', 'beta_vae']
+['beta_vae', 'beta_vae', 'factor_vae']
 """
 
 import lazy_loader

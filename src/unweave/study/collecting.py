@@ -48,9 +48,9 @@ def collect(folder: StudyFolder) -> Results:
 
 def _about(job: Job) -> dict[str, Any]:
     """The columns of a run."""
-    own = ("correlation", "latent_size", "steps")
+    columns = ("correlation", "latent_size", "steps")
     rest = {name: value for name, value in job.hyperparameters.items() if name != job.strength_name}
-    rest |= {name: value for name, value in job.training.items() if name not in own}
+    rest |= {name: value for name, value in job.training.items() if name not in columns}
     return {
         "run": job.identity,
         "data": job.data,
@@ -58,7 +58,7 @@ def _about(job: Job) -> dict[str, Any]:
         "strength_name": job.strength_name,
         "strength": job.strength,
         "seed": job.seed,
-        **{name: job.training[name] for name in own},
+        **{name: job.training[name] for name in columns},
         "settings": json.dumps(rest, sort_keys=True),
     }
 

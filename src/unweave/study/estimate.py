@@ -25,6 +25,7 @@ from unweave.data import FactorSpace
 from unweave.data.registry import RECIPES
 from unweave.errors import UnweaveError
 from unweave.files import write_text
+from unweave.methods.registry import describe
 from unweave.metrics import METRICS, score
 from unweave.progress import progress
 from unweave.study.executors import thread_variables
@@ -103,8 +104,8 @@ def _train_shortly(job: Job, shape: tuple[int, ...]) -> tuple[float, float]:
     """Images per second of training like a job, in this process on one thread; and the bytes of its weights."""
     import torch
 
-    own = ("latent_size", "architecture", "reconstruction", "correlation", "capacity", "extra_terms", "prior")
-    settings = {name: job.training[name] for name in own}
+    taken = [name for name in describe(job.method).settings if name not in (*job.hyperparameters, "labels")]
+    settings = {name: job.training[name] for name in taken}
     labels = job.training["labels"]
     if isinstance(labels, Mapping) and labels.get("labelled") is not None:
         settings["labels"] = {"labelled": 0.5}  # both kinds of rows, whatever the share

@@ -164,7 +164,7 @@ def plan(study: Study, source: Source | None = None) -> Plan:
     --------
     >>> study, source = uw.study.load_study("demo", {"seed": 7})
     >>> str(uw.study.plan(study, source).jobs[0])
-    'vae on dsprites, seed 7'
+    'beta_vae beta 4 on dsprites, seed 7'
     """
     from unweave.study.scores import units
 
@@ -293,7 +293,7 @@ def _split_settings(
 
 
 def _typed(value: Any, default: Any) -> Any:
-    """A number in the type of its default (None stands for one)."""
+    """A number in the type of its default (None counts as one)."""
     if type(value) is int and (default is None or isinstance(default, float)):
         return float(value)
     is_count = type(default) is int and isinstance(value, float) and value.is_integer()

@@ -71,22 +71,22 @@ def _read(path: Path, includers: tuple[Path, ...]) -> Source:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read ({error})") from error
-    own = parse(text, path.name)
-    if not isinstance(own.values, dict):
+    source = parse(text, path.name)
+    if not isinstance(source.values, dict):
         raise DataError(f"{path}: needs a mapping at the top, as in 'name: my-study'")
-    if isinstance(own.values.get(IMPORTS), list):
-        own.values[IMPORTS] = [_absolute(name, path.parent) for name in own.values[IMPORTS]]
-    included = own.values.pop(INCLUDE, None)
+    if isinstance(source.values.get(IMPORTS), list):
+        source.values[IMPORTS] = [_absolute(name, path.parent) for name in source.values[IMPORTS]]
+    included = source.values.pop(INCLUDE, None)
     if included is None:
-        return own
+        return source
     if not isinstance(included, str):
-        raise DataError(f"{own.line((INCLUDE,))}: include: needs the name of one file")
+        raise DataError(f"{source.line((INCLUDE,))}: include: needs the name of one file")
     base = path.parent / included
     if not base.exists():
-        raise DataError(f"{own.line((INCLUDE,))}: include: there is no file {base}")
+        raise DataError(f"{source.line((INCLUDE,))}: include: there is no file {base}")
     start = _read(base, (*includers, path.resolve()))
     start.values.pop("name", None)  # another study, and another folder for it
-    return merge(start, own)
+    return merge(start, source)
 
 
 def parse(text: str, name: str) -> Source:
@@ -112,10 +112,10 @@ def dump(values: Any) -> str:
     return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
 
 
-def merge(base: Source, own: Source) -> Source:
-    """``own`` over ``base``: mappings key by key, everything else as a whole."""
+def merge(base: Source, changes: Source) -> Source:
+    """``changes`` over ``base``: mappings key by key, everything else as a whole."""
     lines = dict(base.lines)
-    values = _merge(base.values, own.values, (), lines, own)
+    values = _merge(base.values, changes.values, (), lines, changes)
     return Source(values, lines)
 
 
@@ -198,18 +198,18 @@ def _error(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
-def _merge(base: Any, own: Any, path: Keys, lines: dict[Keys, str], source: Source) -> Any:
+def _merge(base: Any, changes: Any, path: Keys, lines: dict[Keys, str], source: Source) -> Any:
     # A grid is an expression: half of one and half of another make no sense.
-    if isinstance(base, Mapping) and isinstance(own, Mapping) and path != ("runs",):
+    if isinstance(base, Mapping) and isinstance(changes, Mapping) and path != ("runs",):
         merged = dict(base)
-        for key, value in own.items():
+        for key, value in changes.items():
             merged[key] = (
                 _merge(base[key], value, (*path, key), lines, source)
                 if key in base
                 else _take(value, (*path, key), lines, source)
             )
         return merged
-    return _take(own, path, lines, source)
+    return _take(changes, path, lines, source)
 
 
 def _take(value: Any, path: Keys, lines: dict[Keys, str], source: Source) -> Any:
