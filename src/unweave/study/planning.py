@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _DEFAULTS = Training().model_dump()
+_SEED = uuid.uuid4().hex  # stands for a seed in what is hashed, and for nothing else
 _AXES = {"data set": "data"}  # arguments that a grid calls otherwise
 
 
@@ -212,34 +214,43 @@ def line_of_setting(error: Exception, settings: Mapping[str, Any], source: Sourc
 
 
 class _Resolver:
-    """Turns points of a grid into jobs. Seeds repeat the same settings many times: those are checked once."""
+    """Turns points of a grid into jobs. Points that differ in their seed only are checked and written out once."""
 
     def __init__(self, study: Study) -> None:
         self.defaults, self.later = study.training.model_dump(), study.requires
-        self.checked: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+        self.first: dict[str, tuple[Job, tuple[str, str]]] = {}
         self.contents: dict[str, str] = {}
 
     def job(self, point: Point) -> Job:
         """The run at a point of the grid."""
-        settings = dict(point)
         for name in ("data", "method", "seed"):
-            if name not in settings:
+            if name not in point:
                 raise ArgumentError(name, None, "every run needs data, method and seed")
-        data, method, seed = (settings.pop(name) for name in ("data", "method", "seed"))
+        settings = dict(point)
+        seed = settings.pop("seed")
         if type(seed) is not int or seed < 0:
             raise ArgumentError("seed", seed, "needs a whole number >= 0")
+        key = repr(settings)
+        if key not in self.first:
+            job = self._without_seed(settings)
+            before, after = json.dumps({**_identifying(job), "seed": _SEED}, sort_keys=True).split(
+                f'"{_SEED}"'
+            )
+            self.first[key] = job, (before, after)
+        job, (before, after) = self.first[key]
+        identity = hashlib.sha256(f"{before}{seed}{after}".encode()).hexdigest()[:20]
+        return Job(job.data, job.method, job.hyperparameters, job.training, seed, identity, job.content)
+
+    def _without_seed(self, settings: dict[str, Any]) -> Job:
+        axes = settings.keys() & self.defaults.keys()
+        data, method = settings.pop("data"), settings.pop("method")
         training = {name: settings.pop(name, default) for name, default in self.defaults.items()}
         # "method.steps" is a hyperparameter whose name the training takes for itself.
         given = {name.removeprefix("method."): value for name, value in settings.items()}
-        key = json.dumps([data, method, given, training], sort_keys=True, default=str)
-        if key not in self.checked:
-            axes = point.keys() & self.defaults.keys()
-            self.checked[key] = _resolve(data, method, given, training, axes, self.later)
-        hyperparameters, training = self.checked[key]
+        hyperparameters, training = _resolve(data, method, given, training, axes, self.later)
         if data not in self.contents:
             self.contents[data] = _content(data)
-        job = Job(data, method, hyperparameters, training, seed, "", self.contents[data])
-        return replace(job, identity=_hash(_identifying(job))[:20])
+        return Job(data, method, hyperparameters, training, 0, "", self.contents[data])
 
 
 def _resolve(
