@@ -3,8 +3,10 @@ import pytest
 import torch
 
 from unweave.data import Dataset, FactorSpace
-from unweave.data.batches import to_tensor
+from unweave.data.batches import Batch, LabelledBatches, LabelledPairedBatch, PairedBatches, to_tensor
 from unweave.data.dataset import from_grid
+from unweave.data.supervision.labels import labels_of
+from unweave.data.supervision.pairs import Pairs
 from unweave.errors import ArgumentError
 
 SPACE = FactorSpace(["a", "b"], [3, 4])
@@ -73,3 +75,21 @@ def test_endless_simulators_give_their_drawn_factors():
 def test_wrong_arguments_are_named(arguments):
     with pytest.raises(ArgumentError, match=next(iter(arguments))):
         GRID.batch(**{"step": 0, **arguments})
+
+
+def test_a_batch_moves_with_all_its_tensors():
+    labels = labels_of(GRID, labelled=3)
+    batch = LabelledBatches(PairedBatches(Pairs(GRID, 1)), labels).draw(0, 4, 0)
+    moved = batch.to("meta")
+    assert type(moved) is LabelledPairedBatch
+    tensors = [moved.images, moved.u, moved.changed, moved.labelled.images, moved.labelled.u]
+    assert all(tensor.device.type == "meta" for tensor in tensors)
+    assert batch.images.device.type == "cpu"
+    np.testing.assert_array_equal(moved.factors, batch.factors)
+
+
+def test_images_of_another_source_have_no_factors():
+    batch = Batch(torch.zeros(3, 1, 4, 4))
+    assert len(batch) == 3
+    with pytest.raises(ArgumentError, match="was not drawn from a data set"):
+        batch.factors  # noqa: B018

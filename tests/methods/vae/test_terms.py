@@ -1,8 +1,9 @@
 import pytest
 import torch
 
+import unweave as uw
 from unweave.errors import ArgumentError
-from unweave.methods import Terms, create_term
+from unweave.methods import LabelledPass, Player, Term, Terms, create_term
 from unweave.networks import frozen
 
 
@@ -62,3 +63,50 @@ def test_unknown_terms_are_answered_with_the_nearest():
 def test_wrong_parameters_are_refused_by_name(name, parameters, named):
     with pytest.raises(ArgumentError, match=named):
         create_term(name, **parameters)
+
+
+def test_any_function_of_a_pass_is_a_term(vectors):
+    def size(forward_pass):
+        return Terms.of(size=(forward_pass.mean.square().sum(1).mean(), 0.5))
+
+    method = uw.methods.create("vae", vectors, extra_terms=[size])
+    terms = method.loss(method.begin(vectors.batch(0, 4), 0))
+    assert terms.weights["size"] == 0.5
+    assert method.spec.extra_terms == [{"name": "builtins:function"}]
+    for wrong, message in (
+        (torch.nn.Linear(2, 2), "derives from unweave.methods.Term"),
+        (3, "needs a function"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            uw.methods.create("vae", vectors, extra_terms=[wrong])
+
+
+def test_a_term_has_the_hooks_that_it_declares(vectors):
+    attached = []
+
+    class Watched(torch.nn.Module, Term):
+        """A term with a weight, an adversary and labels."""
+
+        needs_labels = True
+
+        def attach(self, spec):
+            attached.append(spec.name)
+            self.scale = torch.nn.Parameter(torch.ones(spec.latent_size))
+
+        def adversary(self):
+            return Player("rival", [self.scale], lambda result: Terms.of(rival=(self.scale.sum(), 1.0)))
+
+        def settings(self):
+            return {"kind": "watched"}
+
+        def forward(self, forward_pass):
+            assert isinstance(forward_pass, LabelledPass)
+            return Terms.of(watched=(forward_pass.labelled_mean.sum() + forward_pass.labelled_u.sum(), 1.0))
+
+    method = uw.methods.create("beta_vae", vectors, latent_size=3, extra_terms=[Watched()])
+    assert attached == ["beta_vae"]
+    assert [player.name for player in method.players()] == ["model", "rival"]
+    assert "term_modules.0.scale" in method.state_dict()
+    assert method.spec.extra_terms[0]["kind"] == "watched"
+    run = uw.train(method, vectors, 2, 4)
+    assert {"watched", "rival_loss"} <= set(run.records[-1])
