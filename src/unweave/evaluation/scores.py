@@ -1,0 +1,79 @@
+"""The scores of one representation, as a mapping that prints as a table."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from unweave.metrics.result import Score
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Scores(dict[str, Score]):
+    """Scores by name: ``scores["mig"].value``. What :func:`unweave.evaluate` returns.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> factors = rng.integers(0, 4, (300, 2))
+    >>> codes = factors + 0.1 * rng.standard_normal(factors.shape)
+    >>> scores = Scores(mig=uw.metrics.mig(codes, factors), modularity=uw.metrics.modularity(codes, factors))
+    >>> print(scores)
+    metric      value
+    ----------  -----
+    mig         0.956
+    modularity  0.998
+    >>> scores.to_frame().loc["mig", "higher_is_better"]
+    True
+    """
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per metric: ``value``, ``higher_is_better``, and ``low`` and ``high`` of the 95 % interval."""
+        import pandas as pd
+
+        rows = [
+            {
+                "metric": name,
+                "value": score.value,
+                "higher_is_better": score.higher_is_better,
+                "low": interval[0],
+                "high": interval[1],
+            }
+            for name, score in self.items()
+            for interval in [score.details.get("interval", (float("nan"), float("nan")))]
+        ]
+        columns = ["metric", "value", "higher_is_better", "low", "high"]
+        return pd.DataFrame(rows, columns=columns).set_index("metric")
+
+    def __repr__(self) -> str:
+        if not self:
+            return "no scores"
+        rows = self._rows()
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows
+        ]
+        lines.insert(1, "  ".join("-" * width for width in widths))
+        return "\n".join(line.rstrip() for line in lines)
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return "no scores"
+        head, *body = [[escape(cell) for cell in row] for row in self._rows()]
+        header = "".join(f"<th>{cell}</th>" for cell in head)
+        lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in body)
+        return f"<table><thead><tr>{header}</tr></thead><tbody>{lines}</tbody></table>"
+
+    def _rows(self) -> list[list[str]]:
+        """The table as text, its head first; intervals only where there are any."""
+        with_interval = any("interval" in score.details for score in self.values())
+        rows = [["metric", "value", *(["95 % interval"] if with_interval else [])]]
+        for name, score in self.items():
+            row = [name, f"{score.value:.3f}"]
+            if with_interval:
+                interval: Any = score.details.get("interval")
+                row.append("" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}")
+            rows.append(row)
+        return rows
