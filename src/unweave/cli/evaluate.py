@@ -63,14 +63,14 @@ def score(
     """Score codes that any encoder made, kept in an .npz file."""
     load_extensions(imports)
     from unweave import metrics as room
-    from unweave.evaluation.evaluate import for_arrays
+    from unweave.evaluation import metrics_for_arrays
 
     asked = [] if names.strip() in ("paper", "all") else _names(names)
     for name in asked:
         room.METRICS[name]
     arrays = _read(codes)
     factors, log_variance = arrays.get("factors"), arrays.get("log_variance")
-    asked = asked or for_arrays(names.strip(), factors, log_variance is not None)
+    asked = asked or metrics_for_arrays(names.strip(), factors, log_variance is not None)
     params = _params(settings or [], asked)
     judged: Any = None
     if test is not None:

@@ -22,12 +22,11 @@ def methods(imports: Imports = None) -> None:
 def metrics(imports: Imports = None) -> None:
     """List the metrics and their parameters."""
     load_extensions(imports)
-    from unweave.evaluation.evaluate import SAMPLED, UNSUPERVISED
+    from unweave.evaluation import MODEL_METRICS
     from unweave.metrics import METRICS
 
-    rows: list[tuple[str, str, str]] = [
-        (name, metric.takes, output.settings_text(metric.parameters)) for name, metric in METRICS.items()
+    rows = [
+        (name, metric.takes, output.settings_text(metric.parameters))
+        for name, metric in {**METRICS, **MODEL_METRICS}.items()
     ]
-    rows.append((SAMPLED, "VAE", "jitter=None"))
-    rows.append((UNSUPERVISED, "VAE", "num_images=5000"))
     output.show_table(["METRIC", "WORKS ON", "PARAMETERS"], rows)

@@ -1,6 +1,12 @@
-"""Scores of trained representations: each image is encoded once."""
+"""Scores of trained representations: each image is encoded once.
 
-from unweave.evaluation.evaluate import evaluate
-from unweave.evaluation.table import RepresentationTable
+>>> data = uw.data.from_arrays(np.zeros((4, 6), np.float32))
+>>> uw.evaluate(lambda images: images, data, "wasserstein_correlation", num_train=8)
+metric                   value
+-----------------------  -----
+wasserstein_correlation  0.000
+"""
 
-__all__ = ["RepresentationTable", "evaluate"]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

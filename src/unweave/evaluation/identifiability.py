@@ -7,21 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from scipy.linalg import qr
 
-from unweave.arrays import as_array
+from unweave.arrays import AnyArray, ArrayLike, FloatArray, IntArray, as_array
 from unweave.data import Dataset
 from unweave.errors import ArgumentError
-from unweave.evaluation.table import method_of
-from unweave.methods import VAE, ConditionalVAE
-from unweave.parameters import Count, Positive, check_value
+from unweave.methods.method import EncodesWithLabels, Method
+from unweave.parameters import Count, Natural, Positive, check_arguments
 from unweave.training import Run
 
-Array = npt.NDArray[np.float64]
-
-_MOST_ROWS = 100_000  # of a data set, in which distinct labels are looked for
+_MOST_ROWS = 100_000  # of a data set, among which distinct labels are searched
 _RANDOM_CHOICES = 100
 
 
@@ -35,7 +31,7 @@ class PriorRank:
     num_labels
         how many distinct labels there were; the theorem needs nk + 1.
     labels
-        (nk + 1, d): u_0 and the others that L was made of, chosen to keep L far from singular; all if there are fewer.
+        (nk + 1, d): u_0 and the others that L consists of, chosen to keep L far from singular; all if there are fewer.
     singular_values, condition
         of this L, the largest first, and the ratio of the first to the last; inf where L is not invertible.
     random_condition
@@ -45,8 +41,8 @@ class PriorRank:
     rank: int
     needed: int
     num_labels: int
-    labels: Array
-    singular_values: Array
+    labels: FloatArray
+    singular_values: FloatArray
     condition: float
     random_condition: float
 
@@ -62,12 +58,12 @@ class PriorRank:
 
 
 def conditional_prior_rank(
-    method: Run | VAE,
-    labels: Dataset | npt.ArrayLike,
+    method: Run | Method,
+    labels: Dataset | ArrayLike,
     *,
-    num_labels: int = 1_000,
-    tolerance: float = 1e-6,
-    seed: int = 0,
+    num_labels: Count = 1_000,
+    tolerance: Positive = 1e-6,
+    seed: Natural = 0,
 ) -> PriorRank:
     """Whether a method's p(z|u) = N(m(u), diag v(u)) fulfils condition (iv) of Theorem 1, numerically.
 
@@ -87,26 +83,42 @@ def conditional_prior_rank(
     method
         one with a prior given labels, or a run of such a one.
     labels
-        the data set that the method learns from, or labels u (M, d) of one's own. Of the data's rows all are
-        looked at, or 100,000 random ones.
+        the data set that the method learns from, or an array of labels u (M, d). Of the data's rows all are used, or
+        100,000 random ones.
     num_labels
         at most so many distinct labels are used: a random part of them.
     tolerance
         a singular value of the differences counts as 0 below this part of the largest one of lambda itself.
     seed
         of the random choices.
+
+    Returns
+    -------
+    PriorRank
+        the rank, what the theorem needs, and how far L is from being singular.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((6, 4), np.float32), {"u": [0, 1, 2, 3, 4, 5]})
+    >>> method = uw.methods.create("ivae", data, latent_size=2)
+    >>> result = conditional_prior_rank(method, data)
+    >>> result.needed, result.num_labels, result.enough_labels
+    (4, 6, True)
     """
-    trained = method_of(method)
-    if trained is None:
+    trained = method.method if isinstance(method, Run) else method
+    if not isinstance(trained, Method):
         raise ArgumentError("method", method, "needs a method, or a run")
-    if not isinstance(trained, ConditionalVAE):
-        told = "has no prior given labels: ivae, idvae and any method with prior=… do"
-        raise ArgumentError("method", trained.spec.name, told)
-    num_labels = check_value("num_labels", num_labels, Count)
-    tolerance = check_value("tolerance", tolerance, Positive)
-    if not isinstance(seed, int | np.integer) or seed < 0:
-        raise ArgumentError("seed", seed, "needs a whole number >= 0")
-    rng = np.random.default_rng(seed)
+    if not isinstance(trained, EncodesWithLabels):
+        raise ArgumentError(
+            "method",
+            trained.spec.name,
+            "has no prior given labels: ivae, idvae and any method with prior=… do",
+        )
+    options = check_arguments(
+        conditional_prior_rank, {"num_labels": num_labels, "tolerance": tolerance, "seed": seed}
+    )
+    num_labels, tolerance = options["num_labels"], options["tolerance"]
+    rng = np.random.default_rng(options["seed"])
     u = _distinct(_labels(trained, labels, num_labels, rng), num_labels, rng)
     parameters = _parameters_of(trained, u)
     needed = parameters.shape[1]
@@ -126,14 +138,14 @@ def conditional_prior_rank(
     )
 
 
-def natural_parameters(mean: Array, variance: Array) -> Array:
+def natural_parameters(mean: FloatArray, variance: FloatArray) -> FloatArray:
     """(m / v, -1 / (2 v)) of Gaussians (M, n), which go with the sufficient statistics z and z^2: (M, 2n)."""
     return np.concatenate([mean / variance, -0.5 / variance], axis=1)
 
 
 def _labels(
-    method: ConditionalVAE, given: Dataset | npt.ArrayLike, num_labels: int, rng: np.random.Generator
-) -> npt.NDArray[Any]:
+    method: EncodesWithLabels, given: Dataset | ArrayLike, num_labels: int, rng: np.random.Generator
+) -> AnyArray:
     if isinstance(given, Dataset):
         labels = method.labels_for(given)
         if not given.finite:
@@ -143,15 +155,16 @@ def _labels(
             rows if len(rows) <= _MOST_ROWS else np.sort(rng.choice(rows, _MOST_ROWS, replace=False))
         )
     u = as_array(given, "labels")
-    if u.ndim != 2 or u.dtype.kind not in "fiub" or u.shape[1] != method.layout.width:
-        told = f"{u.dtype} array of shape {u.shape}"
+    if u.ndim != 2 or u.dtype.kind not in "fiub" or u.shape[1] != method.label_size:
         raise ArgumentError(
-            "labels", told, f"needs numbers of shape (M, {method.layout.width}), or a data set"
+            "labels",
+            f"{u.dtype} array of shape {u.shape}",
+            f"needs numbers of shape (M, {method.label_size}), or a data set",
         )
     return u
 
 
-def _distinct(u: npt.NDArray[Any], num_labels: int, rng: np.random.Generator) -> Array:
+def _distinct(u: AnyArray, num_labels: int, rng: np.random.Generator) -> FloatArray:
     known = u[~np.isnan(u).any(axis=1)].astype(np.float64)
     if not len(known):
         raise ArgumentError("labels", "none that are known", "needs at least one row with all labels")
@@ -161,11 +174,11 @@ def _distinct(u: npt.NDArray[Any], num_labels: int, rng: np.random.Generator) ->
     return distinct[np.sort(rng.choice(len(distinct), num_labels, replace=False))]
 
 
-def _parameters_of(method: ConditionalVAE, u: Array) -> Array:
+def _parameters_of(method: Method, u: FloatArray) -> FloatArray:
     """lambda(u) (M, 2n) of latents scaled to mean 0 and variance 1 over the labels, in double precision."""
-    prior = copy.deepcopy(method.prior).double().cpu()
+    exact: Any = copy.deepcopy(method).double().cpu()
     with torch.no_grad():
-        prior_mean, log_variance = prior.given(torch.from_numpy(u))
+        prior_mean, log_variance = exact.prior_given(torch.from_numpy(u))
     mean, variance = prior_mean.numpy(), log_variance.exp().numpy()
     wrong = ~(np.isfinite(mean) & np.isfinite(variance) & (variance > 0)).all(1)
     if wrong.any():
@@ -174,7 +187,7 @@ def _parameters_of(method: ConditionalVAE, u: Array) -> Array:
     return natural_parameters((mean - mean.mean(0)) / np.sqrt(of_latent), variance / of_latent)
 
 
-def _best_labels(parameters: Array) -> npt.NDArray[np.int64]:
+def _best_labels(parameters: FloatArray) -> IntArray:
     """u_0, the label nearest to the mean, and up to nk others, each the farthest from the span of those before it."""
     first = np.square(parameters - parameters.mean(0)).sum(1).argmin()
     others = np.delete(np.arange(len(parameters)), first)
@@ -184,23 +197,23 @@ def _best_labels(parameters: Array) -> npt.NDArray[np.int64]:
     return np.concatenate([[first], others[order[: parameters.shape[1]]]])
 
 
-def _differences(parameters: Array) -> Array:
+def _differences(parameters: FloatArray) -> FloatArray:
     """L (nk, m) of the natural parameters (m + 1, nk) of u_0 .. u_m."""
     return np.asarray((parameters[1:] - parameters[0]).T)
 
 
-def _random_condition(parameters: Array, rng: np.random.Generator) -> float:
+def _random_condition(parameters: FloatArray, rng: np.random.Generator) -> float:
     count, needed = parameters.shape
-    found = []
+    conditions = []
     for _ in range(_RANDOM_CHOICES):
         chosen = rng.choice(count, needed + 1, replace=False)
-        found.append(_condition(_singular_values(_differences(parameters[chosen]))))
-    return float(np.median(found))
+        conditions.append(_condition(_singular_values(_differences(parameters[chosen]))))
+    return float(np.median(conditions))
 
 
-def _singular_values(matrix: Array) -> Array:
+def _singular_values(matrix: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.svd(matrix, compute_uv=False), np.float64)
 
 
-def _condition(singular_values: Array) -> float:
+def _condition(singular_values: FloatArray) -> float:
     return float(singular_values[0] / singular_values[-1]) if singular_values[-1] > 0 else np.inf

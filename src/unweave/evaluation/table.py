@@ -6,13 +6,14 @@ import copy
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import nn
 
+from unweave.arrays import AnyArray, ArrayLike
 from unweave.data import Dataset
 from unweave.data.batches import to_tensor
 from unweave.data.factors import Rng
@@ -21,15 +22,20 @@ from unweave.data.registry import FEW, RECIPES
 from unweave.data.rows import Rows
 from unweave.data.storage.lazy import LazyArray
 from unweave.data.supervision.labels import Labels
-from unweave.errors import ArgumentError
-from unweave.methods import VAE, EncodesWithLabels, LabelMode
+from unweave.errors import ArgumentError, unknown_name
+from unweave.methods.method import Encodes, EncodesWithLabels, LabelMode, Method, code_size
 from unweave.networks import accelerate
 from unweave.progress import progress
 from unweave.training import Run
 
+if TYPE_CHECKING:
+
+    class EncodingMethod(Method, Encodes):
+        """A method that gives images codes."""
+
+
 Codes = npt.NDArray[np.floating]
-Encoder = Callable[[npt.NDArray[Any]], npt.ArrayLike]
-Representation = Run | VAE | Encoder
+Representation = Run | Method | Callable[[AnyArray], ArrayLike]
 
 # A code must not depend on the images that were encoded with it, down to the last bit, for scores not to depend
 # on which metric ran before. Matrix products may round differently for another number of rows, so all batches have
@@ -41,69 +47,91 @@ CPU_BATCH, GPU_BATCH = 64, 4096
 class RepresentationTable:
     """Codes by row of a data set. Rows that were asked for before are looked up, the others encoded.
 
-    ``representation`` is a run, a method, or any function from images (as the data set gives them) to codes
-    (n, D). Of a VAE the mean and the log-variance of q(z|x) are kept, in single precision; the codes of a function
-    have the precision that it gives them. The table of a run lies on disk, next to its weights; it belongs to these
-    weights and is not used with others. Where it cannot be written, codes are kept in memory. The images of a
-    stochastic data set are drawn anew at every access, so their codes are not kept.
+    The table of a run lies on disk, next to its weights, and is used with these weights only. Where it cannot be
+    written, codes are kept in memory. The images of a stochastic data set are drawn anew at every access, so their
+    codes are not kept.
 
-    ``method`` is a copy of the VAE, made now and for encoding: what happens to the original later has no effect here.
+    Parameters
+    ----------
+    representation
+        a run, a method that encodes, or any function from images (as the data set gives them) to codes (n, D). Of a
+        method the mean and the log-variance of q(z|x) are kept, in single precision; the codes of a function have
+        the precision that it gives them.
+    data
+        whose images are encoded.
+    labels
+        where a method whose encoder takes labels u gets them: "given" (those of each image, as in training and in the
+        papers; the codes then contain what they are scored against), "predicted" by q(u|x), or "unknown". Default:
+        predicted where the method can, else unknown.
+    part
+        a named part of the codes, such as "c" of a multi-stage model. Default: all of it.
 
-    ``labels``: how a method whose encoder takes labels u comes by them: "given" (those of each image, as the method
-    gets them in training, and as in the papers; the codes then know what they are scored against), "predicted" by
-    q(u|x), or "unknown". Default: predicted where the method can, else unknown.
+    Attributes
+    ----------
+    method
+        a copy of the method, made now and for encoding: changes to the original have no effect here. None for a
+        function.
+    encoded
+        how many images were encoded so far.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.arange(20, dtype=np.float32).reshape(10, 2))
+    >>> table = RepresentationTable(lambda images: 2 * images, data)
+    >>> table.codes([0, 1, 0]).tolist()
+    [[0.0, 2.0], [4.0, 6.0], [0.0, 2.0]]
     """
 
     def __init__(
-        self, representation: Representation, data: Dataset, labels: LabelMode | None = None
+        self,
+        representation: Representation,
+        data: Dataset,
+        labels: LabelMode | None = None,
+        part: str | None = None,
     ) -> None:
         self.data = data
         self.encoded = 0
-        live = method_of(representation)
-        self.method = None if live is None else _frozen(live)
-        self.labels = label_mode(self.method, labels)
-        if self.method is not None:
+        self.method = _copy_for_encoding(representation)
+        self.labels = label_source(self.method, labels)
+        self.columns = _columns(self.method, part)
+        if self.method is None:
+            self.batch_size, self._encode = CPU_BATCH, _function_encoder(representation)
+        else:
             self.method.check_data(data)
-        self._given = (
-            _given_labels(self.method, data)
-            if isinstance(self.method, EncodesWithLabels) and self.labels == "given"
-            else None
-        )
-        on_cpu = self.method is None or next(self.method.parameters()).device.type == "cpu"
-        self.batch_size = CPU_BATCH if on_cpu else GPU_BATCH
-        self._encode = (
-            _plain_encoder(self.method, self.labels)
-            if self.method is not None
-            else _checked_encoder(representation)
-        )
-        self.parts = 2 if self.method is not None else 1  # mean and log-variance, or codes alone
-        self._table = self._make_table(representation.path if isinstance(representation, Run) else None)
+            on_cpu = _device(self.method).type == "cpu"
+            self.batch_size = CPU_BATCH if on_cpu else GPU_BATCH
+            self._encode = _method_encoder(self.method, self.labels)
+        self._given = _given_labels(self.method, data) if self.labels == "given" else None
+        self._table = self._create_table(representation.path if isinstance(representation, Run) else None)
 
-    def codes(self, rows: npt.ArrayLike, rng: Rng | None = None) -> Codes:
+    def codes(self, rows: ArrayLike, rng: Rng | None = None) -> Codes:
         """The mean codes (n, D) of rows (n,)."""
         return self.posterior(rows, rng)[:, 0]
 
-    def posterior(self, rows: npt.ArrayLike, rng: Rng | None = None) -> Codes:
-        """(n, 2, D): mean and log-variance of q(z|x); (n, 1, D) for a plain encoder."""
+    def posterior(self, rows: ArrayLike, rng: Rng | None = None) -> Codes:
+        """(n, 2, D): mean and log-variance of q(z|x) of rows (n,); (n, 1, D), codes alone, for a function.
+
+        Of an endless simulator, ``rows`` are factors (n, K). ``rng`` draws what is random about the images.
+        """
         asked = np.asarray(rows)
         if self._table is None:
-            return self._encode_which(asked, rng)
-        return self._table.take(asked.astype(np.int64, copy=False), axis=0)
+            return self._encode_rows(asked, rng)[..., self.columns]
+        return self._table.take(asked.astype(np.int64, copy=False), axis=0)[..., self.columns]
 
     def flush(self) -> None:
         """Keep what was encoded so far for later evaluations, where the table is on disk."""
         if self._table is not None:
             self._table.flush()
 
-    def _encode_which(self, which: npt.NDArray[Any], rng: Rng | None = None) -> Codes:
-        out = []
+    def _encode_rows(self, which: AnyArray, rng: Rng | None = None) -> Codes:
+        blocks = []
         for start in range(0, len(which), self.batch_size):
-            part = which[start : start + self.batch_size]
-            out.append(self._encode(*self._batch(part, rng))[: len(part)])
+            block = which[start : start + self.batch_size]
+            blocks.append(self._encode(*self._batch(block, rng))[: len(block)])
         self.encoded += len(which)
-        return np.concatenate(out)
+        return np.concatenate(blocks)
 
-    def _batch(self, which: npt.NDArray[Any], rng: Rng | None) -> tuple[npt.NDArray[Any], Codes | None]:
+    def _batch(self, which: AnyArray, rng: Rng | None) -> tuple[AnyArray, Codes | None]:
         """Images, filled up to a whole batch for a method, and their labels where they are given."""
         images = self.data.images(which, rng)
         u = None if self._given is None else self._given.known(which)
@@ -112,117 +140,146 @@ class RepresentationTable:
             u = None if u is None else np.resize(u, (self.batch_size, u.shape[1]))
         return images, u
 
-    def _make_table(self, folder: Path | None) -> LazyArray | None:
+    def _create_table(self, folder: Path | None) -> LazyArray | None:
         if self.data.stochastic or not self.data.finite:
             return None
-        draw = _Shown(self._encode_which, self.data.name, 64 * self.batch_size)
+        draw = _with_progress(self._encode_rows, self.data.name, 64 * self.batch_size)
         options: Any = {"version": 1, "block": 1024 * self.batch_size, "in_memory": True, "what": "codes"}
         if self.method is None:
-            # Two images tell how many codes there are. They are counted, and kept.
+            # Two images show how many codes there are. They are counted, and kept.
             rows = np.unique(self.data.sample_rows(2, np.random.default_rng(0)))
-            first = self._encode_which(rows)
+            first = self._encode_rows(rows)
             table = LazyArray(None, (len(self.data), *first.shape[1:]), draw, dtype=first.dtype, **options)
             table.keep(rows, first)
             return table
-        place = None
+        path = None
         if folder is not None:
-            mode = f"-{self.labels}" if self.labels else ""
             # The content of a published data set is fixed: a few images show whether it is the one.
-            digest = fingerprint(self.data, FEW if RECIPES.is_builtin(self.data.name) else None)
-            place = folder / "codes" / f"{self.data.name}-{digest}-{_fingerprint(self.method)}{mode}"
-        shape = (len(self.data), self.parts, self.method.spec.latent_size)
-        return LazyArray(place, shape, draw, dtype=np.float32, **options)
+            images = fingerprint(self.data, FEW if RECIPES.is_builtin(self.data.name) else None)
+            source = f"-{self.labels}" if self.labels else ""
+            path = folder / "codes" / f"{self.data.name}-{images}-{_weights_hash(self.method)}{source}"
+        return LazyArray(path, (len(self.data), 2, code_size(self.method)), draw, dtype=np.float32, **options)
 
 
-class _Shown:
-    """Encoding with a progress bar, in slices that let the bar move."""
-
-    def __init__(self, encode: Callable[[Rows], Codes], name: str, slice_size: int) -> None:
-        self.encode, self.name, self.slice_size = encode, name, slice_size
-
-    def __call__(self, rows: Rows) -> Codes:
-        out = []
-        with progress(f"Encoding {self.name}", len(rows), "images", transient=True) as advance:
-            for start in range(0, len(rows), self.slice_size):
-                out.append(self.encode(rows[start : start + self.slice_size]))
-                advance(len(out[-1]))
-        return np.concatenate(out)
+def encoding_method(representation: Representation) -> EncodingMethod | None:
+    """The method behind a representation; None for a function. A method that cannot encode is refused."""
+    method = representation.method if isinstance(representation, Run) else representation
+    if not isinstance(method, nn.Module):
+        return None
+    if not isinstance(method, Method) or not isinstance(method, Encodes):
+        name = method.spec.name if isinstance(method, Method) else type(method).__name__
+        raise ArgumentError("representation", name, "has no encoder: there are no codes to score")
+    return method  # type: ignore[return-value]
 
 
-def method_of(representation: Representation) -> VAE | None:
-    """The VAE behind a representation, if there is one."""
-    found = representation.method if isinstance(representation, Run) else representation
-    return found if isinstance(found, VAE) else None
-
-
-def label_mode(method: VAE | None, asked: LabelMode | None) -> LabelMode | None:
-    """How labels are come by: as asked, or without any that the encoder could not know itself."""
-    modes = method.label_modes if isinstance(method, EncodesWithLabels) else ()
+def label_source(method: Method | None, asked: LabelMode | None) -> LabelMode | None:
+    """Where labels come from: as asked, or else without any that the encoder could not know itself."""
+    sources = method.label_modes if isinstance(method, EncodesWithLabels) else ()
     if asked is None:
-        return None if not modes else "predicted" if "predicted" in modes else "unknown"
-    if asked not in modes:
-        told = f"this representation has {', '.join(modes)}" if modes else "this encoder takes no labels"
-        raise ArgumentError("labels", asked, told)
+        return None if not sources else "predicted" if "predicted" in sources else "unknown"
+    if asked not in sources:
+        allowed = (
+            f"this representation has {', '.join(sources)}" if sources else "this encoder takes no labels"
+        )
+        raise ArgumentError("labels", asked, allowed)
     return asked
 
 
-def _given_labels(method: EncodesWithLabels, data: Dataset) -> Labels:
+def _columns(method: EncodingMethod | None, part: str | None) -> slice:
+    if part is None:
+        return slice(None)
+    if method is None:
+        raise ArgumentError("part", part, "the codes of a function have no named parts")
+    if part not in method.parts:
+        raise unknown_name("part", part, method.parts)
+    return method.parts[part]
+
+
+def _given_labels(method: Method | None, data: Dataset) -> Labels:
+    assert isinstance(method, EncodesWithLabels)
     if method.lacks_labels:
         others = ", ".join(mode for mode in method.label_modes if mode != "given")
-        told = "the run learned from your own array of labels, which its directory does not hold"
         raise ArgumentError(
-            "labels", "given", f"{told}: take {others}; in Python uw.load(path, labels=array) takes it again"
+            "labels",
+            "given",
+            "the run learned from your own array of labels, which its directory does not hold: "
+            f"take {others}; in Python uw.load(path, labels=array) takes it again",
         )
     return method.labels_for(data)
 
 
-def _frozen(method: VAE) -> VAE:
-    """A copy of a method for inference: its encoder channels last, in its fast form on a CPU."""
-    frozen = copy.deepcopy(method).eval().requires_grad_(False)
-    if next(frozen.parameters()).device.type == "cpu":
-        accelerate(frozen.encoder)
-    frozen.encoder.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+def _copy_for_encoding(representation: Representation) -> EncodingMethod | None:
+    """A copy of the method for inference: its encoder channels last, in its fast form on a CPU."""
+    method = encoding_method(representation)
+    if method is None:
+        return None
+    frozen: EncodingMethod = copy.deepcopy(method).eval().requires_grad_(False)
+    if _device(frozen).type == "cpu":
+        accelerate(frozen.image_encoder)
+    frozen.image_encoder.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return frozen
 
 
-def _plain_encoder(method: VAE, mode: LabelMode | None) -> Callable[[npt.NDArray[Any], Codes | None], Codes]:
+def _method_encoder(
+    method: EncodingMethod, source: LabelMode | None
+) -> Callable[[AnyArray, Codes | None], Codes]:
     """Images and labels -> (n, 2, D), in inference mode."""
-    device = next(method.parameters()).device
+    device = _device(method)
 
-    def encode(images: npt.NDArray[Any], u: Codes | None) -> Codes:
+    def encode(images: AnyArray, u: Codes | None) -> Codes:
         with torch.inference_mode():
             batch = to_tensor(images).to(device)
             given = None if u is None else torch.from_numpy(u).to(device)
-            mean, log_variance = (
-                method.posterior(batch, mode, given)
-                if mode is not None and isinstance(method, EncodesWithLabels)
-                else method.encoder(batch)
-            )
+            if source is not None and isinstance(method, EncodesWithLabels):
+                mean, log_variance = method.posterior(batch, source, given)
+            else:
+                mean, log_variance = method.encode(batch)
             return torch.stack([mean, log_variance], dim=1).float().cpu().numpy()
 
     return encode
 
 
-def _checked_encoder(function: Any) -> Callable[[npt.NDArray[Any], Codes | None], Codes]:
-    if not callable(function) or isinstance(function, nn.Module):
-        told = f"needs a run, a method, or a function from images to codes, not {type(function).__name__}"
-        raise ArgumentError("representation", function, told)
+def _function_encoder(function: Any) -> Callable[[AnyArray, Codes | None], Codes]:
+    """Images -> (n, 1, D), by a user's function whose result is checked."""
+    if not callable(function):
+        allowed = f"needs a run, a method, or a function from images to codes, not {type(function).__name__}"
+        raise ArgumentError("representation", function, allowed)
 
-    def encode(images: npt.NDArray[Any], u: Codes | None) -> Codes:
+    def encode(images: AnyArray, u: Codes | None) -> Codes:
         codes = np.asarray(function(images))
         if codes.ndim != 2 or len(codes) != len(images) or codes.dtype.kind not in "fiub":
-            told = f"gave {codes.dtype} of shape {codes.shape} for {len(images)} images; needs numbers (n, D)"
-            raise ArgumentError("representation", getattr(function, "__name__", "function"), told)
+            message = (
+                f"gave {codes.dtype} of shape {codes.shape} for {len(images)} images; needs numbers (n, D)"
+            )
+            raise ArgumentError("representation", getattr(function, "__name__", "function"), message)
         return (codes if codes.dtype.kind == "f" else codes.astype(np.float64))[:, None]
 
     return encode
 
 
-def _fingerprint(method: VAE) -> str:
-    """A hash of the weights that make codes: a table of codes is of these only."""
+def _weights_hash(method: EncodingMethod) -> str:
+    """A hash of the weights that decide codes: a table of codes is valid for these only."""
     digest = hashlib.sha256()
-    weights = method if isinstance(method, EncodesWithLabels) else method.encoder
+    weights = method if isinstance(method, EncodesWithLabels) else method.image_encoder
     for name, value in weights.state_dict().items():
         digest.update(name.encode())
         digest.update(value.detach().cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()[:16]
+
+
+def _with_progress(encode: Callable[[Rows], Codes], name: str, size: int) -> Callable[[Rows], Codes]:
+    """Encoding with a progress bar, in blocks of ``size`` rows that let the bar move."""
+
+    def encode_rows(rows: Rows) -> Codes:
+        blocks = []
+        with progress(f"Encoding {name}", len(rows), "images", transient=True) as advance:
+            for start in range(0, len(rows), size):
+                blocks.append(encode(rows[start : start + size]))
+                advance(len(blocks[-1]))
+        return np.concatenate(blocks)
+
+    return encode_rows
+
+
+def _device(method: nn.Module) -> torch.device:
+    return next(method.parameters()).device

@@ -193,6 +193,14 @@ class Method(nn.Module):
         """Draw all weights anew: Glorot uniform, zero bias."""
         initialise(self, torch.Generator().manual_seed(seed))
 
+    @property
+    def image_encoder(self) -> nn.Module:
+        """The part that reads images when a code is made; by default the whole method.
+
+        Codes that were computed once are kept under a hash of its weights.
+        """
+        return self
+
     def check_data(self, data: Dataset) -> None:
         """Refuse data whose images have another shape than the method is for."""
         if list(data.image_shape) != list(self.spec.image_shape):
@@ -263,6 +271,11 @@ class EncodesWithLabels(Encodes, Protocol):
         "unknown"
             none: mean and variance of q(z|x) = E_p(u)[q(z|x,u)], over how labels are distributed in the data.
         """
+        ...
+
+    @property
+    def label_size(self) -> int:
+        """d, the number of entries of u."""
         ...
 
     def prior_given(self, u: Tensor) -> Posterior:

@@ -64,6 +64,8 @@ class Metric:
         settings by protocol, where they are not the function's defaults: ``{"paper": {"learner": "l1_svm"}}``.
     parts
         the labels of numbers in the details that are reported too: ``{"completeness": "DCI compl."}``.
+    sampled_parts
+        what is computed from sampled codes whatever codes were asked for: names of details, "" for the value itself.
     rows
         further numbers of a score, by name, given the score and the names of the factors. The numbers in its
         details need no mention.
@@ -90,6 +92,7 @@ class Metric:
     paper: bool = False
     protocols: Mapping[str, Params] = field(default_factory=dict)
     parts: Mapping[str, str] = field(default_factory=dict)
+    sampled_parts: tuple[str, ...] = ()
     rows: Callable[[Score, Sequence[str]], Mapping[str, float]] | None = None
     sizes: tuple[str, ...] = ()
     images: Callable[[Params], int] | None = None
@@ -152,7 +155,7 @@ class Metric:
     @property
     def of_posterior(self) -> bool:
         """Whether its value belongs to the posterior or the model: one value, not one for mean and sampled codes."""
-        return self.takes in ("posterior", "method")
+        return self.takes in ("posterior", "method") or bool(self.sampled_parts)
 
     @property
     def takes_log_variance(self) -> bool:

@@ -103,6 +103,11 @@ class ConditionalVAE(VAE):
         predicted = self.predictor.predict(images).mode()
         return predicted if known is None else torch.where(known.isnan(), predicted, known)
 
+    @property
+    def label_size(self) -> int:
+        """d, the number of entries of u."""
+        return self.layout.width
+
     def prior_given(self, u: Tensor) -> Posterior:
         """p(z|u) of labels (n, d)."""
         return self.prior.given(u)

@@ -108,6 +108,11 @@ class VAE(Method):
         """s of the posterior's noise covariance (1-s) I + s 11^T."""
         return self.spec.correlation
 
+    @property
+    def image_encoder(self) -> nn.Module:
+        """The encoder."""
+        return self.encoder
+
     def encode(self, images: Tensor) -> Posterior:
         """q(z|x) of images (n, C, H, W) in [0, 1]."""
         return Posterior(*self.encoder(images))

@@ -6,7 +6,7 @@ import torch
 
 import unweave as uw
 from unweave.errors import ArgumentError
-from unweave.evaluation.unsupervised import unsupervised
+from unweave.evaluation import Trained, find_metric
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (30, 32, 32, 1), dtype=np.uint8)
 
@@ -33,8 +33,9 @@ def still(data, mean, log_variance, **options):
     return method
 
 
-def score(method, data, **options):
-    return unsupervised(method, data, np.random.default_rng(0), **{"num_images": 300, **options})
+def score(method, data, labels=None, **options):
+    trained = Trained(method, data, labels, np.random.default_rng(0))
+    return find_metric("unsupervised").compute(trained, **{"num_images": 300, **options})
 
 
 def test_closed_forms(data):

@@ -1,0 +1,335 @@
+"""Every metric of a trained representation, each image encoded at most once."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from annotated_types import Ge
+
+from unweave.arrays import AnyArray, FloatArray, to_python
+from unweave.data import Dataset, FactorSpace
+from unweave.data.factors import FactorArray, Rng
+from unweave.data.rows import Grid, Rows, Table
+from unweave.errors import ArgumentError, unknown_name
+from unweave.evaluation.model_metrics import MODEL_METRICS, Trained, evaluated_metrics, find_metric
+from unweave.evaluation.scores import Scores
+from unweave.evaluation.table import Representation, RepresentationTable, encoding_method
+from unweave.methods.method import Decodes, HasEvidenceBound, LabelMode
+from unweave.metrics.intervals import check_bootstrap, with_interval
+from unweave.metrics.metric import Metric
+from unweave.metrics.registry import METRICS, as_metric
+from unweave.metrics.result import Score
+from unweave.metrics.sample import Sample, check_sample
+from unweave.parameters import Seed, check_arguments
+
+Protocol = Literal["paper", "dlib"]
+CodesOf = Literal["mean", "sampled"]
+Points = Annotated[int, Ge(2)]
+MetricLike = str | Metric | Callable[..., Score | float]
+
+
+def evaluate(
+    representation: Representation,
+    data: Dataset,
+    metrics: MetricLike | Sequence[MetricLike] = "paper",
+    protocol: Protocol = "paper",
+    seed: Seed = 0,
+    *,
+    num_train: Points = 10_000,
+    num_test: Points = 5_000,
+    params: Mapping[str, Mapping[str, Any]] | None = None,
+    codes: CodesOf = "mean",
+    labels: LabelMode | None = None,
+    part: str | None = None,
+    bootstrap: int = 0,
+    on_score: Callable[[str, Score], None] | None = None,
+) -> Scores:
+    """Score a representation on a data set with many metrics.
+
+    Each metric draws from a random source of its own, made from ``seed`` and its name: a score does not depend on which
+    others are computed. The same points serve all metrics of codes and factors.
+
+    Parameters
+    ----------
+    representation
+        a run, a method, or any function from images (as the data set gives them) to codes (n, D).
+    data
+        the data set whose images are encoded.
+    metrics
+        "paper": those of Locatello et al.; "all": every one that applies; or names, metrics, or functions of codes
+        (n, D) and factors (n, K), one or a list.
+    protocol
+        which to follow where the paper's text and disentanglement_lib's code differ.
+    seed
+        of everything random.
+    num_train, num_test
+        points for metrics that learn from codes, and for testing what they learned.
+    params
+        parameters of single metrics: {"dci": {"learner": "forest"}}.
+    codes
+        of a method with a posterior, score the mean of q(z|x) (as the papers do) or one draw from it per image. A draw
+        is a point, without noise of its own.
+    labels
+        where an encoder that takes labels gets them: "given", "predicted" or "unknown", as in
+        :class:`RepresentationTable`. Each score's ``params["labels"]`` records it. With "given" the codes were computed
+        from the very factors that they are scored against: such scores do not compare with others.
+    part
+        score a named part of the codes only.
+    bootstrap
+        how many times to compute each score again, for a 95 % interval in ``details["interval"]``: on random halves of
+        the points, as :func:`unweave.metrics.score` does; with other votes, where a metric intervenes on the factors of
+        the data set; on other images, for metrics of the model. It is not clipped to the metric's range.
+    on_score
+        called with each name and score as soon as it is there.
+
+    Returns
+    -------
+    Scores
+        scores by name.
+
+    Examples
+    --------
+    >>> factors = np.random.default_rng(0).integers(0, 4, (500, 2))
+    >>> data = uw.data.from_arrays(factors.astype(np.float32), factors)
+    >>> scores = uw.evaluate(lambda images: images, data, ["mig", "sap"], num_train=300, num_test=200)
+    >>> scores["mig"]
+    mig = 1
+    """
+    options = to_python({"seed": seed, "num_train": num_train, "num_test": num_test})
+    options = check_arguments(evaluate, {**options, "protocol": protocol, "codes": codes})
+    bootstrap = check_bootstrap(bootstrap)
+    chosen = _chosen(metrics, data, representation)
+    settings = {name: metric.settings(protocol) for name, metric in chosen.items()}
+    for name, given in (params or {}).items():
+        if name not in chosen:
+            raise unknown_name("params", name, chosen)
+        settings[name] |= to_python(given)
+    for name, metric in chosen.items():
+        metric.check_params(settings[name])
+    table = RepresentationTable(representation, data, labels, part)
+    if codes == "sampled" and table.method is None:
+        raise ArgumentError("codes", codes, "needs a method: a function has no posterior to draw from")
+    evaluation = _Evaluation(
+        table, options["seed"], options["num_train"], options["num_test"], codes == "sampled", bootstrap
+    )
+    scores = Scores()
+    try:
+        for name, metric in chosen.items():
+            scores[name] = evaluation.score(metric, settings[name])
+            if on_score is not None:
+                on_score(name, scores[name])
+    finally:
+        table.flush()
+    return scores
+
+
+def metrics_for_arrays(which: str, factors: AnyArray | None, posterior: bool = False) -> list[str]:
+    """The metrics of "paper" or "all" that can be computed from plain arrays.
+
+    Parameters
+    ----------
+    which
+        "paper" or "all".
+    factors
+        (n, K), or None if there are none.
+    posterior
+        whether there are log-variances next to the codes.
+
+    Examples
+    --------
+    >>> metrics_for_arrays("all", None)
+    ['gaussian_total_correlation', 'wasserstein_correlation', 'code_mutual_information']
+    """
+    if which not in ("paper", "all"):
+        raise unknown_name("metrics", which, ("paper", "all"))
+    sizes: list[int | None] = []
+    if factors is not None:
+        discrete = factors.dtype.kind != "f" or bool((factors == np.floor(factors)).all())
+        sizes = [len(np.unique(column)) if discrete else None for column in np.atleast_2d(factors.T)]
+
+    def fits(metric: Metric) -> bool:
+        if metric.takes in ("models", "posterior", "method"):
+            return metric.takes == "posterior" and posterior
+        return metric.suits(sizes)
+
+    return [name for name, metric in METRICS.items() if fits(metric) and (which == "all" or metric.paper)]
+
+
+def applies(metric: Metric, data: Dataset, method: object | None) -> bool:
+    """Whether a metric can be computed for a data set and a method; None is a function from images to codes.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 6), np.float32))
+    >>> applies(uw.metrics.mig, data, None), applies(uw.metrics.wasserstein_correlation, data, None)
+    (False, True)
+    """
+    if metric.takes == "method":
+        return isinstance(method, HasEvidenceBound) and isinstance(method, Decodes)
+    if metric.takes == "posterior" or metric.name in MODEL_METRICS:
+        return method is not None
+    return metric.suits(_factor_sizes(data))
+
+
+class _Evaluation:
+    """The scores of one representation, each by itself; the points that several need are drawn once."""
+
+    def __init__(
+        self,
+        table: RepresentationTable,
+        seed: int,
+        num_train: int,
+        num_test: int,
+        sampled: bool,
+        bootstrap: int,
+    ) -> None:
+        self.table, self.seed, self.sampled, self.bootstrap = table, seed, sampled, bootstrap
+        self.sizes = {"train": num_train, "test": num_test}
+        self._points: dict[str, tuple[Sample, AnyArray]] = {}
+
+    def score(self, metric: Metric, params: dict[str, Any]) -> Score:
+        """The score of a metric with its settings."""
+        score = self._compute(metric, params)
+        if self.table.labels is not None:
+            score = replace(score, params={**score.params, "labels": self.table.labels})
+        return score
+
+    def _compute(self, metric: Metric, params: dict[str, Any]) -> Score:
+        options: Any = {"params": params, "seed": self.seed, "bootstrap": self.bootstrap}
+        if metric.takes == "method":
+            return self._of_method(metric, params)
+        if metric.name in MODEL_METRICS:
+            return metric.on_samples(self._sampled_points(), None, **options)
+        if metric.takes == "interventions" and self._has_every_combination():
+            return metric.on_interventions(DatasetInterventions(self.table, self.sampled), **options)
+        train, posterior = self._points_of("train")
+        if metric.takes == "posterior":
+            assert self.table.method is not None
+            options["params"] = {"correlation": self.table.method.noise_correlation} | params
+            mean, log_variance = np.moveaxis(posterior.astype(np.float64), 1, 0)
+            return metric.on_posterior(mean, log_variance, **options)
+        if metric.takes_log_variance and self.table.method is not None and not self.sampled:
+            options["params"] = {"log_variance": posterior[:, 1].astype(np.float64)} | params
+        test = self._points_of("test")[0] if metric.takes == "split" else None
+        return metric.on_samples(train, test, **options)
+
+    def _of_method(self, metric: Metric, params: dict[str, Any]) -> Score:
+        """The score of the model itself; intervals are from other images."""
+
+        def compute(rng: Rng, seed: int) -> Score:
+            trained = Trained(self.table.method, self.table.data, self.table.labels, rng)
+            return metric.compute(trained, seed=seed, **params)
+
+        score = compute(self._source(metric.name), self.seed)
+        return with_interval(
+            score, lambda rng: compute(rng, int(rng.integers(2**32))), self.bootstrap, self.seed
+        )
+
+    def _points_of(self, part: str) -> tuple[Sample, AnyArray]:
+        """Codes and factors of random images, and their posteriors; drawn once, used by all."""
+        if part not in self._points:
+            rng = self._source(part)
+            data, n = self.table.data, self.sizes[part]
+            which = data.sample_rows(n, rng) if data.finite else data.sample_factors(n, rng)
+            posterior = self.table.posterior(which, rng)
+            factors: Any = np.zeros((n, 1), int)
+            if data.space:
+                factors = data.factors(which) if data.finite else which
+            codes = draw_codes(posterior, self.table, rng) if self.sampled else posterior[:, 0]
+            continuous = bool(data.space) and not data.space.discrete
+            self._points[part] = (check_sample(codes, factors, part, continuous=continuous), posterior)
+        return self._points[part]
+
+    def _sampled_points(self) -> Sample:
+        """One draw of z from each posterior, as in training."""
+        sample, posterior = self._points_of("train")
+        return Sample(draw_codes(posterior, self.table, self._source("sampled")), sample.factors)
+
+    def _has_every_combination(self) -> bool:
+        index = self.table.data.index
+        return isinstance(index, Grid) or (isinstance(index, Table) and index.complete)
+
+    def _source(self, purpose: str) -> np.random.Generator:
+        return np.random.default_rng([self.seed, zlib.crc32(purpose.encode())])
+
+
+class DatasetInterventions:
+    """The codes of a data set's images as a representation that can be asked for chosen factors."""
+
+    def __init__(self, table: RepresentationTable, sampled: bool = False) -> None:
+        self.table, self.sampled = table, sampled
+        self.space: FactorSpace = table.data.space
+
+    @property
+    def copies(self) -> int:
+        """How many images show each combination of factors, if nothing else is random about a code; else 1."""
+        index = self.table.data.index
+        if self.sampled or self.table.data.stochastic or not isinstance(index, Table):
+            return 1
+        return index.copies or 1
+
+    def codes(self, factors: FactorArray, rng: Rng) -> FloatArray:
+        """The codes (n, D) of images of the factors (n, K)."""
+        posterior = self.table.posterior(self.table.data.rows(factors, rng), rng)
+        return draw_codes(posterior, self.table, rng) if self.sampled else posterior[:, 0].astype(np.float64)
+
+    def codes_of(self, factors: FactorArray, copy: Rows) -> FloatArray:
+        """The codes (n, D) of that one of the images of each of the factors (n, K)."""
+        index = self.table.data.index
+        assert isinstance(index, Table)
+        return self.table.codes(index.copy(factors, copy)).astype(np.float64)
+
+
+def draw_codes(posterior: AnyArray, table: RepresentationTable, rng: Rng) -> FloatArray:
+    """One draw of z (n, D) from each posterior (n, 2, D), with the correlated noise of its method if it has any."""
+    n, _, size = posterior.shape
+    correlation = 0.0 if table.method is None else table.method.noise_correlation
+    noise = rng.standard_normal((n, size))
+    if correlation:
+        shared = rng.standard_normal((n, 1))
+        noise = np.sqrt(1 - correlation) * noise + np.sqrt(correlation) * shared
+    z: FloatArray = posterior[:, 0] + np.exp(0.5 * posterior[:, 1].astype(np.float64)) * noise
+    return z
+
+
+def _chosen(
+    metrics: MetricLike | Sequence[MetricLike], data: Dataset, representation: Representation
+) -> dict[str, Metric]:
+    """The metrics by name, each refused if it cannot be computed here; of a set, those that can be."""
+    method = encoding_method(representation)
+    if isinstance(metrics, str) and metrics in ("paper", "all"):
+        every = [find_metric(name) for name in evaluated_metrics()]
+        return {
+            metric.name: metric
+            for metric in every
+            if (metrics == "all" or metric.paper) and applies(metric, data, method)
+        }
+    asked = [metrics] if isinstance(metrics, str) or callable(metrics) else list(metrics)
+    chosen = {}
+    for one in asked:
+        metric = find_metric(one) if isinstance(one, str) else as_metric(one)
+        if metric.takes == "models":
+            raise unknown_name("metrics", metric.name, [*evaluated_metrics(), "paper", "all"])
+        if not applies(metric, data, method):
+            message = f"{_needs(metric, data)}; this is {data.name} with {representation!r:.60}"
+            raise ArgumentError("metrics", metric.name, message)
+        chosen[metric.name] = metric
+    return chosen
+
+
+def _needs(metric: Metric, data: Dataset) -> str:
+    if metric.factors == "two":
+        return "needs two discrete factors"
+    if metric.factors == "none" or all(_factor_sizes(data)):
+        return "needs a method with a posterior" if metric.factors == "none" else "needs other factors"
+    return "needs discrete factors"
+
+
+def _factor_sizes(data: Dataset) -> Sequence[int | None]:
+    """The number of values of each factor; None for one that cannot be counted."""
+    discrete = bool(data.space) and data.space.discrete and data.finite
+    return data.space.grid_shape if discrete else [None] * data.space.num_factors
