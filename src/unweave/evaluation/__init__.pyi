@@ -5,6 +5,7 @@ from .identifiability import conditional_prior_rank as conditional_prior_rank
 from .image_quality import feature_distances as feature_distances
 from .image_quality import image_distances as image_distances
 from .model_metrics import MODEL_METRICS as MODEL_METRICS
+from .model_metrics import SAMPLED_FORMS as SAMPLED_FORMS
 from .model_metrics import Trained as Trained
 from .model_metrics import evaluated_metrics as evaluated_metrics
 from .model_metrics import find_metric as find_metric

@@ -18,7 +18,7 @@ from unweave.errors import ArgumentError, unknown_name
 from unweave.evaluation.model_metrics import MODEL_METRICS, Trained, evaluated_metrics, find_metric
 from unweave.evaluation.scores import Scores
 from unweave.evaluation.table import Representation, RepresentationTable, encoding_method
-from unweave.methods.method import Decodes, HasEvidenceBound, LabelMode
+from unweave.methods.method import Decodes, Encodes, HasEvidenceBound, LabelMode
 from unweave.metrics.intervals import check_bootstrap, with_interval
 from unweave.metrics.metric import Metric
 from unweave.metrics.registry import METRICS, as_metric
@@ -168,6 +168,8 @@ def applies(metric: Metric, data: Dataset, method: object | None) -> bool:
     >>> applies(uw.metrics.mig, data, None), applies(uw.metrics.wasserstein_correlation, data, None)
     (False, True)
     """
+    if method is not None and not isinstance(method, Encodes):
+        return False
     if metric.takes == "method":
         return isinstance(method, HasEvidenceBound) and isinstance(method, Decodes)
     if metric.takes == "posterior" or metric.name in MODEL_METRICS:

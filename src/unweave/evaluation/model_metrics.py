@@ -110,6 +110,8 @@ gaussian_total_correlation_sampled = replace(
 )
 # Those that evaluate adds to the metrics of arrays, for methods with a posterior.
 MODEL_METRICS = {metric.name: metric for metric in (unsupervised, gaussian_total_correlation_sampled)}
+# Metrics whose score of sampled codes is a metric of its own: the same images as for mean codes, with one draw each.
+SAMPLED_FORMS = {"gaussian_total_correlation": gaussian_total_correlation_sampled.name}
 
 
 def find_metric(name: str) -> Metric:

@@ -18,15 +18,14 @@ import numpy as np
 
 from unweave.arrays import FloatArray
 from unweave.errors import ArgumentError, DataError
-from unweave.evaluation.evaluate import SAMPLED, UNSUPERVISED, applies, check_settings
+from unweave.evaluation.model_metrics import SAMPLED_FORMS, evaluated_metrics, find_metric
 from unweave.files import replacing, write_text
-from unweave.metrics import METRICS, Score, score
+from unweave.metrics import Score
 from unweave.study.source import Source
 from unweave.study.spec import LABEL_MODES, Evaluation, LabelMode, MetricEntry, split_representation
 
 if TYPE_CHECKING:
     from unweave.data import Dataset
-    from unweave.methods import Method
     from unweave.training import Run
 
 SCORES = "scores"  # the folder of a run's scores
@@ -34,7 +33,6 @@ COLUMNS = ["metric", "representation", "labels", "value", "protocol", "seconds"]
 UDR = "udr"
 UDR_IMAGES = 1_000
 _TRIAL = 40  # points
-_OF_SAMPLED_CODES = ("reconstruction", "kl", "elbo")
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ class Unit:
     @property
     def codes(self) -> str:
         """Which codes it is computed from: those of the mean, or sampled ones."""
-        return "mean" if _of_posterior(self.metric) else self.representation
+        return "mean" if find_metric(self.metric).of_posterior else self.representation
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as they are hashed and stored."""
@@ -119,11 +117,11 @@ def with_labels(units: Sequence[Unit], modes: Sequence[LabelMode]) -> list[Unit]
     return labelled
 
 
-def applicable(unit: Unit, data: Dataset, method: Method) -> bool:
-    """Whether a unit makes sense for a data set and a method: many need discrete factors, all need codes."""
-    from unweave.methods import Encodes
+def applicable(unit: Unit, data: Dataset, method: object) -> bool:
+    """Whether a unit can be computed for a method on a data set: many need discrete factors."""
+    from unweave.evaluation import applies
 
-    return isinstance(method, Encodes) and (unit.metric == UDR or applies(unit.metric, data, is_vae=True))
+    return applies(find_metric(unit.metric), data, method)
 
 
 def check_values(evaluation: Evaluation, units: Sequence[Unit], source: Source | None = None) -> None:
@@ -132,11 +130,11 @@ def check_values(evaluation: Evaluation, units: Sequence[Unit], source: Source |
     factors = rng.integers(0, 2, (2, _TRIAL, 2))
     codes = factors + rng.normal(size=factors.shape)
     for unit in units:
-        metric = METRICS.get(unit.metric)
-        if unit.params and metric is not None and metric.takes not in ("models", "posterior"):
+        metric = find_metric(unit.metric)
+        if unit.params and metric.takes not in ("models", "posterior", "method"):
             params = {name: value for name, value in unit.params.items() if name not in metric.sizes}
             try:
-                score(unit.metric, codes[0], factors[0], (codes[1], factors[1]), **params)
+                metric.score(codes[0], factors[0], (codes[1], factors[1]), **params)
             except ArgumentError as error:
                 line = line_of_metric(error, evaluation, unit.label, source or Source({}))
                 raise DataError(f"{line}: {unit.label}: {error}") from error
@@ -207,18 +205,14 @@ def measure(
 
 def scalars(unit: Unit, score: Score, factor_names: tuple[str, ...]) -> Iterator[tuple[str, str, float]]:
     """A score as rows of the results: (metric, representation, value), its value first, then its parts."""
-    home = "sampled" if unit.metric in (SAMPLED, UNSUPERVISED) else unit.representation
-    yield unit.label, home, score.value
-    if unit.metric in METRICS:
-        for name, number in METRICS[unit.metric].scalars(score, factor_names).items():
-            yield f"{unit.label}.{name}", home, number
-        return
-    for name, value in score.details.items():
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            codes = home
-            if unit.metric == UNSUPERVISED:
-                codes = "sampled" if name in _OF_SAMPLED_CODES else "mean"
-            yield f"{unit.label}.{name}", codes, float(value)
+    metric = find_metric(unit.metric)
+
+    def codes(part: str) -> str:
+        return "sampled" if part in metric.sampled_parts else unit.representation
+
+    yield unit.label, codes(""), score.value
+    for name, number in metric.scalars(score, factor_names).items():
+        yield f"{unit.label}.{name}", codes(name), number
 
 
 def gather(run: Path, units: Sequence[Unit], done_file: str, training_seconds: float) -> None:
@@ -258,19 +252,13 @@ def read_codes(path: Path) -> tuple[FloatArray, FloatArray]:
     return kept["codes"], kept["kl"]
 
 
-def _of_posterior(metric: str) -> bool:
-    """Whether a metric has one value of the posterior, not one for each representation."""
-    return metric in (SAMPLED, UNSUPERVISED) or (metric in METRICS and METRICS[metric].of_posterior)
-
-
 def _entries(evaluation: Evaluation) -> Iterator[MetricEntry]:
     for entry in evaluation.metrics:
         if isinstance(entry, MetricEntry):
             yield entry
         elif entry in ("paper", "all"):
-            single = [metric for metric in METRICS.values() if metric.takes != "models"]
-            names = [metric.name for metric in single if entry == "all" or metric.paper]
-            yield from (MetricEntry(metric=name) for name in (*names, SAMPLED, UNSUPERVISED))
+            names = [name for name in evaluated_metrics() if entry == "all" or find_metric(name).paper]
+            yield from (MetricEntry(metric=name) for name in names)
         else:
             yield MetricEntry(metric=entry)
 
@@ -282,7 +270,7 @@ def _checked_unit(
     params = {
         name: value for name, value in unit.params.items() if (unit.metric, name) != (UDR, "num_images")
     }
-    check_settings(unit.metric, params)
+    find_metric(unit.metric).check_params(params)
     if known.get((unit.label, unit.representation), unit) != unit:
         raise ArgumentError(
             "metrics", entry.name, "is there twice with other parameters; name one with 'as:'"
@@ -291,17 +279,18 @@ def _checked_unit(
 
 
 def _unit(entry: MetricEntry, representation: str, evaluation: Evaluation) -> Unit:
-    if entry.metric == UDR or _of_posterior(entry.metric):
+    if entry.metric == UDR or find_metric(entry.metric).of_posterior:
         representation = "mean"
     label = entry.name
-    if entry.metric == SAMPLED and entry.label is None:
-        label, representation = "gaussian_total_correlation", "sampled"
+    originals = {sampled: name for name, sampled in SAMPLED_FORMS.items()}
+    if entry.metric in originals and entry.label is None:
+        label, representation = originals[entry.metric], "sampled"
     params = {**evaluation.params.get(entry.metric, {}), **entry.params}
     if entry.metric == UDR:
         params = {"num_images": UDR_IMAGES, **params}
     metric = entry.metric
-    if metric == "gaussian_total_correlation" and representation == "sampled":
-        metric = SAMPLED
+    if representation == "sampled":
+        metric = SAMPLED_FORMS.get(metric, metric)
     return Unit(
         label=label,
         metric=metric,
