@@ -100,7 +100,7 @@ def test_a_vae_has_unsupervised_scores_too():
     ("options", "message"),
     [
         ({"metrics": ["migg"]}, "did you mean 'mig'"),
-        ({"metrics": ["unsupervised"]}, "needs a VAE"),
+        ({"metrics": ["unsupervised"]}, "needs a method"),
         ({"protocol": "papper"}, "did you mean 'paper'"),
         ({"metrics": ["mig"], "params": {"sap": {}}}, "params = 'sap'"),
         ({"metrics": ["mig"], "params": {"mig": {"bins": 3}}}, "did you mean 'num_bins'"),
@@ -128,7 +128,7 @@ def test_codes_are_made_of_the_labels_that_the_mode_says(data, conditional):
     u = torch.from_numpy(conditional.method.labels_for(data).known(rows))
     with torch.inference_mode():
         wanted = {
-            "given": conditional.method.encode_given(images, u).mean,
+            "given": conditional.method.posterior(images, "given", u).mean,
             "predicted": conditional.method.posterior(images, "predicted").mean,
             "unknown": conditional.method.posterior(images, "unknown").mean,
         }
@@ -170,7 +170,7 @@ def test_sampled_codes_are_draws_from_the_posterior(data):
     drawn = uw.evaluate(method, data, ["gaussian_total_correlation"], num_train=500, codes="sampled")
     # An untrained posterior is close to N(0, I): its draws are nearly independent, its means are not.
     assert drawn["gaussian_total_correlation"].value < 0.1 * mean["gaussian_total_correlation"].value
-    with pytest.raises(ArgumentError, match="needs a VAE"):
+    with pytest.raises(ArgumentError, match="needs a method"):
         uw.evaluate(perfect, data, ["mig"], codes="sampled")
 
 

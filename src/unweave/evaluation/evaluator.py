@@ -317,18 +317,19 @@ def _chosen(
         if metric.takes == "models":
             raise unknown_name("metrics", metric.name, [*evaluated_metrics(), "paper", "all"])
         if not applies(metric, data, method):
-            message = f"{_needs(metric, data)}; this is {data.name} with {representation!r:.60}"
+            message = f"{_NEEDS[metric.factors]}; this is {data.name} with {representation!r:.60}"
             raise ArgumentError("metrics", metric.name, message)
         chosen[metric.name] = metric
     return chosen
 
 
-def _needs(metric: Metric, data: Dataset) -> str:
-    if metric.factors == "two":
-        return "needs two discrete factors"
-    if metric.factors == "none" or all(_factor_sizes(data)):
-        return "needs a method with a posterior" if metric.factors == "none" else "needs other factors"
-    return "needs discrete factors"
+_NEEDS = {
+    "none": "needs a method with a posterior",
+    "any": "needs factors",
+    "discrete": "needs discrete factors",
+    "two": "needs two discrete factors",
+    "binary": "needs factors of two values",
+}
 
 
 def _factor_sizes(data: Dataset) -> Sequence[int | None]:
