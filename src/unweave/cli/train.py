@@ -41,14 +41,27 @@ def train(
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Images per step.")] = 64,
     learning_rate: Annotated[float, typer.Option(help="Of Adam.")] = 1e-4,
-    latent_size: Annotated[int, typer.Option(help="Code dimensions.")] = 10,
-    architecture: Annotated[str, typer.Option(help="auto, conv, conv_dlib or mlp.")] = "auto",
+    latent_size: Annotated[
+        int | None, typer.Option(help="Code dimensions of a VAE.  [default: 10]", show_default=False)
+    ] = None,
+    architecture: Annotated[
+        str | None,
+        typer.Option(help="auto, conv, conv_dlib or mlp.  [default: auto]", show_default=False),
+    ] = None,
     reconstruction: Annotated[
-        str, typer.Option(help="bernoulli, gaussian, gaussian_learned, laplace or mse.")
-    ] = "bernoulli",
+        str | None,
+        typer.Option(
+            help="bernoulli, gaussian, gaussian_learned, laplace or mse.  [default: bernoulli]",
+            show_default=False,
+        ),
+    ] = None,
     correlation: Annotated[
-        float, typer.Option(help="s of a correlated posterior: noise covariance (1-s) I + s 11^T.")
-    ] = 0.0,
+        float | None,
+        typer.Option(
+            help="s of a correlated posterior: noise covariance (1-s) I + s 11^T.  [default: 0]",
+            show_default=False,
+        ),
+    ] = None,
     capacity: Annotated[
         str | None,
         typer.Option(
@@ -126,26 +139,28 @@ def train(
     the same command continues it, to the same result; a finished run is not trained again.
     """
     load_extensions(imports)
+    from unweave.methods import METHODS
+
+    METHODS.check(method)  # a mistyped name is refused before torch is imported
     import torch
 
     import unweave as uw
 
     loaded = load_data(data, size, None)
-    created = uw.methods.create(
-        method,
-        loaded,
-        latent_size=latent_size,
-        architecture=architecture,
-        reconstruction=reconstruction,
-        correlation=correlation,
-        capacity=None if capacity is None else parse_settings("--capacity", capacity.split(",")),
-        extra_terms=[parse_term("--add", text) for text in add or []],
-        prior=None if prior is None else parse_term("--prior", prior),
-        labels=_labels(
+    given: dict[str, Any] = {
+        "latent_size": latent_size,
+        "architecture": architecture,
+        "reconstruction": reconstruction,
+        "correlation": correlation,
+        "capacity": None if capacity is None else parse_settings("--capacity", capacity.split(",")),
+        "extra_terms": [parse_term("--add", text) for text in add or []] or None,
+        "prior": None if prior is None else parse_term("--prior", prior),
+        "labels": _labels(
             labels, labelled, encoding=label_encoding, bins=label_bins, noise=label_noise, seed=label_seed
         ),
-        **parse_settings("--set", settings or []),
-    )
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    created = uw.methods.create(method, loaded, **given, **parse_settings("--set", settings or []))
     if threads is not None:
         torch.set_num_threads(threads)
     spec = uw.training.plan(created, loaded, steps, batch_size, learning_rate, seed, precision)
