@@ -25,10 +25,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unweave.arrays import AnyArray
+from unweave.arrays import AnyArray, IntArray
 from unweave.data.dataset import Dataset
 from unweave.data.factors import FactorArray
-from unweave.data.rows import Rows
 from unweave.data.supervision.labels import Labels
 from unweave.data.supervision.pairs import Pairs
 from unweave.errors import ArgumentError
@@ -66,7 +65,7 @@ class Batch:
     """
 
     images: Tensor
-    rows: Rows | None = None
+    rows: IntArray | None = None
     lookup: Callable[[], FactorArray] = field(default=_no_factors, repr=False)
 
     @cached_property

@@ -7,19 +7,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from unweave.arrays import AnyArray, ArrayLike, IntArray
 from unweave.data.factors import FactorArray, FactorSpace, Fixed, Rng, check_rows
-from unweave.data.rows import Grid, RowIndex, Rows, Table
+from unweave.data.rows import Grid, RowIndex, Table
 from unweave.errors import ArgumentError
 
 if TYPE_CHECKING:
     from unweave.data.batches import Batch
 
-Array = npt.NDArray[Any]
-Observe = Callable[[FactorArray, Rng | None], Array]
-Noise = Callable[[Array, Rng], Array]
-Sampler = Callable[[int, Rng], Rows]
+Observe = Callable[[FactorArray, Rng | None], AnyArray]
+Noise = Callable[[AnyArray, Rng], AnyArray]
+Sampler = Callable[[int, Rng], IntArray]
 
 
 class RowArray(Protocol):
@@ -30,7 +29,7 @@ class RowArray(Protocol):
 
     def __len__(self) -> int: ...
 
-    def take(self, indices: Rows, axis: int) -> Array: ...
+    def take(self, indices: IntArray, axis: int) -> AnyArray: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +92,7 @@ class Dataset:
 
     # --- observations ------------------------------------------------------------------------
 
-    def images(self, which: npt.ArrayLike, rng: Rng | None = None) -> Array:
+    def images(self, which: ArrayLike, rng: Rng | None = None) -> AnyArray:
         """The images (n, H, W, C), uint8, of rows (n,) or of factors (n, K).
 
         ``rng`` is the only source of randomness: needed when the data set is stochastic, or when
@@ -107,17 +106,17 @@ class Dataset:
         clean = self._observe_factors(asked, rng) if asked.ndim == 2 else self._observe_rows(asked, rng)
         return clean if self.noise is None or rng is None else self.noise(clean, rng)
 
-    def factors(self, rows: npt.ArrayLike) -> FactorArray:
+    def factors(self, rows: ArrayLike) -> FactorArray:
         """The factors (n, K) of rows (n,)."""
         return self._rows().factors(rows)
 
-    def rows(self, factors: npt.ArrayLike, rng: Rng | None = None) -> Rows:
+    def rows(self, factors: ArrayLike, rng: Rng | None = None) -> IntArray:
         """A row for each of the factors (n, K); ``rng`` chooses where several rows fit."""
         return self._rows().rows(factors, rng)
 
     # --- sampling ----------------------------------------------------------------------------
 
-    def sample_rows(self, n: int, rng: Rng, fixed: Fixed | None = None) -> Rows:
+    def sample_rows(self, n: int, rng: Rng, fixed: Fixed | None = None) -> IntArray:
         """n rows drawn independently with replacement; ``fixed`` gives the values of some factors."""
         if self.sampler is None:
             return self._rows().sample(n, rng, fixed)
@@ -160,12 +159,12 @@ class Dataset:
             raise ArgumentError("data", self.name, "has continuous factors: it is endless and has no rows")
         return self.index
 
-    def _observe_rows(self, rows: Array, rng: Rng | None) -> Array:
+    def _observe_rows(self, rows: AnyArray, rng: Rng | None) -> AnyArray:
         if self.array is None:
             return self._observe_factors(self.factors(rows), rng)
         return np.asarray(self.array.take(check_rows(rows, len(self)), axis=0))
 
-    def _observe_factors(self, factors: Array, rng: Rng | None) -> Array:
+    def _observe_factors(self, factors: AnyArray, rng: Rng | None) -> AnyArray:
         if self.function is not None:
             return self.function(self.space.check(factors), rng)
         assert self.array is not None
@@ -179,7 +178,7 @@ def from_grid(name: str, space: FactorSpace, array: RowArray) -> Dataset:
     return Dataset(name, space, tuple(array.shape[1:]), Grid(space), array=array)
 
 
-def from_table(name: str, space: FactorSpace, array: RowArray, factors: npt.ArrayLike) -> Dataset:
+def from_table(name: str, space: FactorSpace, array: RowArray, factors: ArrayLike) -> Dataset:
     """A data set whose rows have the given factors (N, K): any subset of the grid, in any order."""
     index = Table(space, factors)
     if len(array) != len(index):

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from unweave.arrays import ArrayLike, FloatArray, IntArray
 from unweave.errors import ArgumentError, unknown_name
 
 Rng = np.random.Generator | np.random.RandomState
-FactorArray = npt.NDArray[np.int64] | npt.NDArray[np.float64]
-Fixed = Mapping[str, npt.ArrayLike]
+FactorArray = IntArray | FloatArray
+Fixed = Mapping[str, ArrayLike]
 Size = int | tuple[float, float]
 
 
@@ -130,7 +131,7 @@ class FactorSpace:
 
     # --- rows and factors --------------------------------------------------------------------
 
-    def rows(self, factors: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def rows(self, factors: ArrayLike) -> IntArray:
         """Rows (n,) of the full grid for factors (n, K)."""
         checked = self.check(factors)
         columns = tuple(checked.T.astype(np.int64))
@@ -138,13 +139,13 @@ class FactorSpace:
             return np.zeros(len(checked), np.int64)
         return np.asarray(np.ravel_multi_index(columns, self.grid_shape), np.int64)
 
-    def factors(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def factors(self, rows: ArrayLike) -> IntArray:
         """Factors (n, K) for rows (n,) of the full grid."""
         checked = check_rows(rows, len(self))
         columns = np.unravel_index(checked, self.grid_shape) if self.names else ()
         return np.ascontiguousarray(np.array(columns, np.int64).reshape(self.num_factors, len(checked)).T)
 
-    def check(self, factors: npt.ArrayLike) -> FactorArray:
+    def check(self, factors: ArrayLike) -> FactorArray:
         """The factors as an (n, K) array of the space's dtype, or an error that names what is wrong."""
         array = np.asarray(factors)
         if array.ndim != 2 or array.shape[1] != self.num_factors:
@@ -177,7 +178,7 @@ class FactorSpace:
                 out[:, column] = integers(rng, size, n)
         return out
 
-    def check_fixed(self, n: int, fixed: Fixed | None) -> dict[str, npt.NDArray[np.float64]]:
+    def check_fixed(self, n: int, fixed: Fixed | None) -> dict[str, FloatArray]:
         """The given factor values, each broadcast to (n,) and checked against its factor."""
         if not isinstance(n, int | np.integer) or n < 0:
             raise ArgumentError("n", n, "needs a whole number >= 0")
@@ -192,13 +193,13 @@ class FactorSpace:
         return checked
 
 
-def integers(rng: Rng, size: int, n: int) -> npt.NDArray[np.int64]:
+def integers(rng: Rng, size: int, n: int) -> IntArray:
     """n uniform integers in [0, size), from either kind of numpy random source."""
     draw = rng.integers if isinstance(rng, np.random.Generator) else rng.randint
     return np.asarray(draw(size, size=n), dtype=np.int64)
 
 
-def check_rows(rows: npt.ArrayLike, total: int) -> npt.NDArray[np.int64]:
+def check_rows(rows: ArrayLike, total: int) -> IntArray:
     """Rows as an (n,) int64 array within [0, total), or an error that names the row at fault."""
     array = np.asarray(rows)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):

@@ -7,12 +7,10 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from unweave.arrays import ArrayLike, BoolArray, IntArray
 from unweave.data.factors import FactorArray, FactorSpace, Fixed, Rng, check_rows, integers
 from unweave.errors import ArgumentError
-
-Rows = npt.NDArray[np.int64]
 
 _MOST_GROUPS = 64  # sorted views that a table keeps, one for each set of factors that was asked for
 
@@ -26,11 +24,11 @@ class RowIndex(Protocol):
 
     def __len__(self) -> int: ...
 
-    def factors(self, rows: npt.ArrayLike) -> FactorArray: ...
+    def factors(self, rows: ArrayLike) -> FactorArray: ...
 
-    def rows(self, factors: npt.ArrayLike, rng: Rng | None = None) -> Rows: ...
+    def rows(self, factors: ArrayLike, rng: Rng | None = None) -> IntArray: ...
 
-    def sample(self, n: int, rng: Rng, fixed: Fixed | None = None) -> Rows: ...
+    def sample(self, n: int, rng: Rng, fixed: Fixed | None = None) -> IntArray: ...
 
 
 class Grid:
@@ -44,13 +42,13 @@ class Grid:
     def __len__(self) -> int:
         return len(self.space)
 
-    def factors(self, rows: npt.ArrayLike) -> FactorArray:
+    def factors(self, rows: ArrayLike) -> FactorArray:
         return self.space.factors(rows)
 
-    def rows(self, factors: npt.ArrayLike, rng: Rng | None = None) -> Rows:
+    def rows(self, factors: ArrayLike, rng: Rng | None = None) -> IntArray:
         return self.space.rows(factors)
 
-    def sample(self, n: int, rng: Rng, fixed: Fixed | None = None) -> Rows:
+    def sample(self, n: int, rng: Rng, fixed: Fixed | None = None) -> IntArray:
         if not fixed:
             return integers(rng, len(self), n)
         return self.space.rows(self.space.sample(n, rng, fixed))
@@ -59,7 +57,7 @@ class Grid:
 class Table:
     """Rows with factors as listed: combinations may be missing, or be shown by several rows."""
 
-    def __init__(self, space: FactorSpace, factors: npt.ArrayLike) -> None:
+    def __init__(self, space: FactorSpace, factors: ArrayLike) -> None:
         self.space = space
         self.table = space.check(factors)
         self._groups: dict[tuple[str, ...], _Groups] = {}
@@ -82,21 +80,21 @@ class Table:
     def __len__(self) -> int:
         return len(self.table)
 
-    def factors(self, rows: npt.ArrayLike) -> FactorArray:
+    def factors(self, rows: ArrayLike) -> FactorArray:
         return self.table[check_rows(rows, len(self))]
 
-    def rows(self, factors: npt.ArrayLike, rng: Rng | None = None) -> Rows:
+    def rows(self, factors: ArrayLike, rng: Rng | None = None) -> IntArray:
         """A row for each of the factors (n, K); where several fit, ``rng`` chooses one uniformly."""
         if not self.space.discrete:
             names = list(self.space.continuous)
             raise ArgumentError("factors", names, "images of continuous factors are asked for by row")
         return self._grouped(self.space.names).choose(self.space.check(factors).astype(np.int64), rng)
 
-    def copy(self, factors: npt.ArrayLike, number: npt.NDArray[np.int64]) -> Rows:
+    def copy(self, factors: ArrayLike, number: IntArray) -> IntArray:
         """The row for each of the factors (n, K) that is ``number`` (n,), from 0 on, among those that fit."""
         return self._grouped(self.space.names).pick(self.space.check(factors).astype(np.int64), number)
 
-    def sample(self, n: int, rng: Rng, fixed: Fixed | None = None) -> Rows:
+    def sample(self, n: int, rng: Rng, fixed: Fixed | None = None) -> IntArray:
         """Rows drawn uniformly with replacement, among those that have the ``fixed`` values."""
         if not fixed:
             return integers(rng, len(self), n)
@@ -105,7 +103,7 @@ class Table:
         wanted = np.stack([given[name] for name in names], axis=1)
         return self._grouped(names).choose(wanted.astype(np.int64), rng)
 
-    def partners(self, rows: Rows, shared: tuple[str, ...], rng: Rng) -> Rows:
+    def partners(self, rows: IntArray, shared: tuple[str, ...], rng: Rng) -> IntArray:
         """For each row another draw of a row that has the same values of the ``shared`` factors."""
         if not shared:
             return integers(rng, len(self), len(rows))
@@ -127,7 +125,7 @@ class _Groups:
     """The rows of a table sorted by the values of some factors, so that choosing needs no search
     through the table: group g holds ``order[start[g] : start[g] + count[g]]``."""
 
-    def __init__(self, names: tuple[str, ...], values: npt.NDArray[np.int64]) -> None:
+    def __init__(self, names: tuple[str, ...], values: IntArray) -> None:
         self.names = names
         self.keys, group, self.count = np.unique(values, axis=0, return_inverse=True, return_counts=True)
         self.order = np.argsort(group.reshape(-1), kind="stable").astype(np.int64)
@@ -137,7 +135,7 @@ class _Groups:
         self.radix = (values.max(axis=0) + 1) if len(values) else np.ones(len(names), np.int64)
 
     @cached_property
-    def flat(self) -> npt.NDArray[np.int64]:
+    def flat(self) -> IntArray:
         """Each key as one number: keys are sorted, so these are too."""
         if math.prod(self.radix.tolist()) >= 2**63:
             raise ArgumentError(
@@ -145,7 +143,7 @@ class _Groups:
             )
         return self._flatten(self.keys)
 
-    def choose(self, wanted: npt.NDArray[np.int64], rng: Rng | None) -> Rows:
+    def choose(self, wanted: IntArray, rng: Rng | None) -> IntArray:
         """A row for each of the values (n, columns); where several fit, drawn uniformly."""
         group = self._find(wanted)
         if self.largest == 1 or not len(wanted):
@@ -159,27 +157,27 @@ class _Groups:
             number = integers(rng, self.largest, len(group))
         else:
             number = np.floor(rng.random(len(group)) * self.count[group]).astype(np.int64)
-        rows: Rows = self.order[self.start[group] + number]
+        rows: IntArray = self.order[self.start[group] + number]
         return rows
 
-    def pick(self, wanted: npt.NDArray[np.int64], number: npt.NDArray[np.int64]) -> Rows:
+    def pick(self, wanted: IntArray, number: IntArray) -> IntArray:
         """The row that is ``number`` (n,) among those with the values (n, columns)."""
-        rows: Rows = self.order[self.start[self._find(wanted)] + number]
+        rows: IntArray = self.order[self.start[self._find(wanted)] + number]
         return rows
 
-    def _find(self, wanted: npt.NDArray[np.int64]) -> Rows:
+    def _find(self, wanted: IntArray) -> IntArray:
         """The group of each of the values (n, columns)."""
-        known: npt.NDArray[np.bool_] = np.all(wanted < self.radix, axis=1)
+        known: BoolArray = np.all(wanted < self.radix, axis=1)
         keys = self.flat
         flat = self._flatten(np.where(known[:, None], wanted, 0))
-        group: Rows = np.minimum(np.searchsorted(keys, flat), max(len(keys) - 1, 0)).astype(np.int64)
+        group: IntArray = np.minimum(np.searchsorted(keys, flat), max(len(keys) - 1, 0)).astype(np.int64)
         found = known & (keys[group] == flat) if len(keys) else np.zeros(len(wanted), bool)
         if not found.all():
             missing = dict(zip(self.names, wanted[~found][0].tolist(), strict=True))
             raise ArgumentError("factors", missing, "the data set has no image of this combination")
         return group
 
-    def _flatten(self, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def _flatten(self, values: IntArray) -> IntArray:
         flat = np.zeros(len(values), np.int64)
         for column, radix in enumerate(self.radix):
             flat = flat * radix + values[:, column]

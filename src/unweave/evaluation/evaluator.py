@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from annotated_types import Ge
 
-from unweave.arrays import AnyArray, FloatArray, to_python
+from unweave.arrays import AnyArray, FloatArray, IntArray, to_python
 from unweave.data import Dataset, FactorSpace
 from unweave.data.factors import FactorArray, Rng
-from unweave.data.rows import Grid, Rows, Table
+from unweave.data.rows import Grid, Table
 from unweave.errors import ArgumentError, unknown_name
 from unweave.evaluation.model_metrics import MODEL_METRICS, Trained, evaluated_metrics, find_metric
 from unweave.evaluation.scores import Scores
@@ -279,7 +279,7 @@ class DatasetInterventions:
         posterior = self.table.posterior(self.table.data.rows(factors, rng), rng)
         return draw_codes(posterior, self.table, rng) if self.sampled else posterior[:, 0].astype(np.float64)
 
-    def codes_of(self, factors: FactorArray, copy: Rows) -> FloatArray:
+    def codes_of(self, factors: FactorArray, copy: IntArray) -> FloatArray:
         """The codes (n, D) of that one of the images of each of the factors (n, K)."""
         index = self.table.data.index
         assert isinstance(index, Table)

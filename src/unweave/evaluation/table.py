@@ -13,13 +13,12 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from unweave.arrays import AnyArray, ArrayLike
+from unweave.arrays import AnyArray, ArrayLike, IntArray
 from unweave.data import Dataset
 from unweave.data.batches import to_tensor
 from unweave.data.factors import Rng
 from unweave.data.fingerprint import fingerprint
 from unweave.data.registry import FEW, RECIPES
-from unweave.data.rows import Rows
 from unweave.data.storage.lazy import LazyArray
 from unweave.data.supervision.labels import Labels
 from unweave.errors import ArgumentError, unknown_name
@@ -267,10 +266,10 @@ def _weights_hash(method: EncodingMethod) -> str:
     return digest.hexdigest()[:16]
 
 
-def _with_progress(encode: Callable[[Rows], Codes], name: str, size: int) -> Callable[[Rows], Codes]:
+def _with_progress(encode: Callable[[IntArray], Codes], name: str, size: int) -> Callable[[IntArray], Codes]:
     """Encoding with a progress bar, in blocks of ``size`` rows that let the bar move."""
 
-    def encode_rows(rows: Rows) -> Codes:
+    def encode_rows(rows: IntArray) -> Codes:
         blocks = []
         with progress(f"Encoding {name}", len(rows), "images", transient=True) as advance:
             for start in range(0, len(rows), size):

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from unweave.data.dataset import Array, Dataset
+from unweave.arrays import AnyArray
+from unweave.data.dataset import Dataset
 from unweave.data.factors import FactorArray, Size
 from unweave.data.rows import Grid
 from unweave.errors import ArgumentError
@@ -59,7 +60,7 @@ def gallery(datasets: Sequence[Dataset], seed: int = 0, columns: int = 12) -> Im
 # --- what is shown -------------------------------------------------------------------------------
 
 
-def _random_observations(data: Dataset, n: int, rng: np.random.Generator) -> Array:
+def _random_observations(data: Dataset, n: int, rng: np.random.Generator) -> AnyArray:
     if n < 1:
         raise ArgumentError("columns", n, "needs at least 1")
     if data.index is None:
@@ -71,7 +72,7 @@ def _random_observations(data: Dataset, n: int, rng: np.random.Generator) -> Arr
     return data.images(data.sample_rows(n, rng), rng)
 
 
-def _traversals(data: Dataset, columns: int, rng: np.random.Generator) -> list[tuple[Array, list[str]]]:
+def _traversals(data: Dataset, columns: int, rng: np.random.Generator) -> list[tuple[AnyArray, list[str]]]:
     """Per factor the rows (n,) or factors (n, K) to show, and the value of the factor in each."""
     names = data.space.names
     if data.index is None or isinstance(data.index, Grid):
@@ -126,7 +127,7 @@ class _Nearest:
         return [np.flatnonzero(column == value) for value in chosen]
 
 
-def _observe_held(data: Dataset, which: Array, seed: int) -> Array:
+def _observe_held(data: Dataset, which: AnyArray, seed: int) -> AnyArray:
     # One at a time, each with the same random source: what is drawn is then the same in all of them.
     return np.concatenate(
         [data.images(which[i : i + 1], np.random.default_rng(seed)) for i in range(len(which))]

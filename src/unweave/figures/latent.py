@@ -11,9 +11,9 @@ import torch
 from PIL import Image
 from torch import nn
 
+from unweave.arrays import AnyArray
 from unweave.data import Dataset
 from unweave.data.batches import to_tensor
-from unweave.data.dataset import Array
 from unweave.errors import ArgumentError
 from unweave.figures.sheet import Row, compose
 from unweave.figures.tiles import draw_tiles
@@ -140,8 +140,8 @@ def loss_curves(history: Sequence[Mapping[str, float]], title: str) -> Image.Ima
 
 
 def _traverse(
-    method: Autoencoder, data: Dataset, seed: int, columns: int, span: float, values: Array | None = None
-) -> tuple[list[int], Array, list[Array]]:
+    method: Autoencoder, data: Dataset, seed: int, columns: int, span: float, values: AnyArray | None = None
+) -> tuple[list[int], AnyArray, list[AnyArray]]:
     """Latents by falling KL, their KL, and per latent the decoded observations of its traversal."""
     if columns < 2 or not span > 0:
         raise ArgumentError("columns, span", (columns, span), "need at least 2 columns and a positive span")
@@ -161,7 +161,7 @@ def _traverse(
     return order, kl, frames
 
 
-def _draw(method: Autoencoder, data: Dataset, n: int, seed: int) -> tuple[Array, torch.Tensor]:
+def _draw(method: Autoencoder, data: Dataset, n: int, seed: int) -> tuple[AnyArray, torch.Tensor]:
     rng = np.random.default_rng(seed)
     which = data.sample_rows(n, rng) if data.finite else data.sample_factors(n, rng)
     images = data.images(which, rng)
@@ -169,7 +169,7 @@ def _draw(method: Autoencoder, data: Dataset, n: int, seed: int) -> tuple[Array,
     return images, to_tensor(images).to(device)
 
 
-def _to_array(data: Dataset, decoded: torch.Tensor) -> Array:
+def _to_array(data: Dataset, decoded: torch.Tensor) -> AnyArray:
     """Decoded observations as the data set gives them: channels last, bytes for images."""
     array = decoded.float().cpu().numpy()
     if array.ndim == 4:

@@ -8,21 +8,22 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from unweave.data.dataset import Array, Dataset
+from unweave.arrays import AnyArray
+from unweave.data.dataset import Dataset
 
 TILE = 96  # pixels, about
 _LARGEST = 160
 _MOST_LINES = 8  # a 2-d array (time, variables) with more variables than this is plotted as one line
 
 
-def draw_tiles(data: Dataset, groups: Sequence[Array]) -> list[list[Image.Image]]:
+def draw_tiles(data: Dataset, groups: Sequence[AnyArray]) -> list[list[Image.Image]]:
     """For each group of observations (n, …) its n tiles, RGB."""
     if data.is_images:
         return [[_picture_tile(image) for image in group] for group in groups]
     return _line_plots([group.astype(np.float64) for group in groups])
 
 
-def _picture_tile(image: Array) -> Image.Image:
+def _picture_tile(image: AnyArray) -> Image.Image:
     """An image (H, W, 1 or 3) at about ``TILE`` pixels: pixels repeated, so that each stays visible."""
     if image.dtype != np.uint8:
         image = np.rint(np.clip(image, 0, 1) * 255).astype(np.uint8)
@@ -35,7 +36,7 @@ def _picture_tile(image: Array) -> Image.Image:
     return picture.resize((picture.width * factor, picture.height * factor), Image.Resampling.NEAREST)
 
 
-def _line_plots(groups: Sequence[Array]) -> list[list[Image.Image]]:
+def _line_plots(groups: Sequence[AnyArray]) -> list[list[Image.Image]]:
     """Line plots without numbers, all with the same axes so that they compare."""
     # The object-oriented interface: pyplot would change the global state of a caller's notebook.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -56,7 +57,7 @@ def _line_plots(groups: Sequence[Array]) -> list[list[Image.Image]]:
     axes.set_xlim(-0.02 * len(first), 1.02 * len(first))
     lines = axes.plot(first, linewidth=1.2)
 
-    def draw(observation: Array) -> Image.Image:
+    def draw(observation: AnyArray) -> Image.Image:
         for line, values in zip(lines, _as_lines(observation).T, strict=True):
             line.set_ydata(values)
         canvas.draw()
@@ -65,7 +66,7 @@ def _line_plots(groups: Sequence[Array]) -> list[list[Image.Image]]:
     return [[draw(observation) for observation in group] for group in groups]
 
 
-def _as_lines(observation: Array) -> Array:
+def _as_lines(observation: AnyArray) -> AnyArray:
     """(points, lines): a vector is one line, a short and wide array (time, variables) several."""
     if observation.ndim == 2 and observation.shape[1] <= _MOST_LINES:
         return observation

@@ -6,20 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from unweave.arrays import as_array
-from unweave.data.dataset import Array, Dataset, RowArray, from_grid, from_table
+from unweave.arrays import AnyArray, ArrayLike, IntArray, as_array
+from unweave.data.dataset import Dataset, RowArray, from_grid, from_table
 from unweave.data.factors import FactorArray, FactorSpace
 from unweave.data.own.columns import factor_table
-from unweave.data.rows import Rows
 from unweave.errors import ArgumentError, unknown_name
 
 _CHECKED_AT_A_TIME = 2**24  # numbers: bounds the memory of the search for NaN in a large file
 
 
 def from_arrays(
-    images: npt.ArrayLike,
+    images: ArrayLike,
     factors: object = None,
     *,
     names: Sequence[str] | None = None,
@@ -77,7 +75,7 @@ def observations(value: object, argument: str) -> RowArray:
     return array if array.dtype == dtype else _Float32Rows(array)
 
 
-def observation_dtype(array: Array, argument: str) -> np.dtype[Any]:
+def observation_dtype(array: AnyArray, argument: str) -> np.dtype[Any]:
     """uint8 for images, that is bytes (n, H, W) or (n, H, W, C); float32 for any other numbers (n, …)."""
     if array.dtype.kind not in "biuf":
         raise ArgumentError(argument, f"array of dtype {array.dtype}", "needs numbers")
@@ -99,14 +97,14 @@ def refuse_channels_first(shape: tuple[int, ...], argument: str) -> None:
 class _Float32Rows:
     """An array whose rows are read as float32, so that a large file needs no converted copy."""
 
-    def __init__(self, array: Array) -> None:
+    def __init__(self, array: AnyArray) -> None:
         self.array = array
         self.shape = array.shape
 
     def __len__(self) -> int:
         return len(self.array)
 
-    def take(self, indices: Rows, axis: int) -> Array:
+    def take(self, indices: IntArray, axis: int) -> AnyArray:
         return self.array.take(indices, axis=axis).astype(np.float32)
 
 
@@ -154,7 +152,7 @@ def _array_columns(factors: object, names: Sequence[str] | None) -> dict[str, An
     return {name: array[:, column] for column, name in enumerate(names)}
 
 
-def _check_finite(array: Array, argument: str) -> None:
+def _check_finite(array: AnyArray, argument: str) -> None:
     rows = max(1, _CHECKED_AT_A_TIME * len(array) // array.size)
     for start in range(0, len(array) if array.dtype.kind == "f" else 0, rows):
         with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused

@@ -6,16 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from unweave.arrays import as_array
+from unweave.arrays import AnyArray, BoolArray, as_array
 from unweave.data.factors import FactorArray, FactorSpace, Size
 from unweave.errors import ArgumentError
-
-Array = npt.NDArray[Any]
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -49,12 +45,12 @@ def factor_table(
     )
     # No column at all: the caller knows the number of rows.
     stacked = np.stack([c.values for c in encoded.values()], axis=1) if encoded else np.empty((0, 0))
-    table: Array = space.empty(len(stacked))
+    table: AnyArray = space.empty(len(stacked))
     table[:] = stacked
     return space, table
 
 
-def parse_cells(cells: Sequence[str]) -> Array:
+def parse_cells(cells: Sequence[str]) -> AnyArray:
     """The cells of one column of a text file: integers if all are, else floats if all are, else text.
 
     Integers too long for 64 bits are identifiers, not quantities: they stay text.
@@ -72,7 +68,7 @@ def parse_cells(cells: Sequence[str]) -> Array:
 @dataclass(frozen=True)
 class _Column:
     size: Size
-    values: Array
+    values: AnyArray
     value_names: tuple[str, ...] | None
     is_text: bool
 
@@ -91,7 +87,7 @@ def _encode(name: str, raw: object, categorical: bool) -> _Column:
     return _Column(len(distinct), indices.reshape(-1), texts, values.dtype.kind == "U")
 
 
-def _as_column(name: str, raw: object) -> Array:
+def _as_column(name: str, raw: object) -> AnyArray:
     """A column as an (n,) array of booleans, integers, floats or text."""
     values = as_array(raw, f"factors[{name!r}]", keep_types=True)
     if values.ndim != 1:
@@ -111,7 +107,7 @@ def _as_column(name: str, raw: object) -> Array:
     return values
 
 
-def _from_objects(name: str, values: Array) -> Array:
+def _from_objects(name: str, values: AnyArray) -> AnyArray:
     listed = values.tolist()
     _refuse(name, np.array([_is_missing(v) for v in listed], dtype=bool), values, "a value is missing")
     for kind, dtype in ((str, str), ((bool, np.bool_), bool), (Real, None)):
@@ -128,7 +124,7 @@ def _is_missing(value: object) -> bool:
         return True
 
 
-def _refuse(name: str, wrong: npt.NDArray[np.bool_], values: Array, why: str) -> None:
+def _refuse(name: str, wrong: BoolArray, values: AnyArray, why: str) -> None:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ArgumentError(f"factors[{name!r}], row {row}", values[row : row + 1].tolist()[0], why)

@@ -8,15 +8,13 @@ import math
 import posixpath
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy.typing as npt
-
+from unweave.arrays import AnyArray
 from unweave.data.own.columns import parse_cells
 from unweave.errors import DataError, MissingDataError
 
 
-def read_factor_csv(folder: Path, path: Path, images: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+def read_factor_csv(folder: Path, path: Path, images: Sequence[str]) -> dict[str, AnyArray]:
     """The columns of factors of a CSV file, by name, each (n,) in the order of ``images``.
 
     Its first line is a header; its first column an image's path relative to ``folder``, with one

@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from unweave.arrays import AnyArray
 from unweave.data.dataset import Dataset
 from unweave.data.files.checksum import sha256_of
 from unweave.data.files.image_file import SUFFIXES, Look, decode, look_at
@@ -133,7 +132,7 @@ def _list(folder: Path | str, prefix: str, above: tuple[str, ...]) -> Iterator[t
 
 def _prepared(
     folder: Path, stamps: Mapping[str, tuple[int, int]], size: tuple[int, int] | None, channels: int | None
-) -> npt.NDArray[Any]:
+) -> AnyArray:
     """All images as one array (n, H, W, C).
 
     The place depends on the folder and the options; the listing is the version of what is there, so

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from unweave.arrays import as_array
-from unweave.data.dataset import Array, Dataset
+from unweave.arrays import AnyArray, as_array
+from unweave.data.dataset import Dataset
 from unweave.data.factors import FactorArray, FactorSpace, Rng
 from unweave.data.own.arrays import observation_dtype, refuse_channels_first
 from unweave.data.rows import Grid
@@ -62,7 +62,7 @@ def from_function(
     probe = call(space.sample(_PROBED, rng), rng)
     shape, dtype = probe.shape[1:], probe.dtype
 
-    def observe(factors: FactorArray, rng: Rng | None) -> Array:
+    def observe(factors: FactorArray, rng: Rng | None) -> AnyArray:
         if len(factors) == 0:
             return np.empty((0, *shape), dtype)
         out = call(factors, rng)
@@ -83,7 +83,7 @@ class _Call:
         self.vectorized = vectorized
         self.stochastic = stochastic
 
-    def __call__(self, factors: FactorArray, rng: Rng | None) -> Array:
+    def __call__(self, factors: FactorArray, rng: Rng | None) -> AnyArray:
         given = factors.copy()  # the function may write into its argument
         more = (rng,) if self.stochastic else ()
         out = _as_array(self.fn(given, *more)) if self.vectorized else self._one_by_one(given, more)
@@ -102,7 +102,7 @@ class _Call:
             raise ArgumentError("fn", shown, "needs finite numbers")
         return out
 
-    def _one_by_one(self, factors: FactorArray, more: tuple[Any, ...]) -> Array:
+    def _one_by_one(self, factors: FactorArray, more: tuple[Any, ...]) -> AnyArray:
         outs = [_as_array(self.fn(row, *more)) for row in factors]
         for row, out in enumerate(outs):
             is_bytes, was_bytes = out.dtype == np.uint8, outs[0].dtype == np.uint8
@@ -112,7 +112,7 @@ class _Call:
         return np.stack(outs)
 
 
-def _as_array(value: object) -> Array:
+def _as_array(value: object) -> AnyArray:
     if value is None:
         raise ArgumentError("fn", "returned None", "needs an array of observations")
     return as_array(value, "what fn returned")

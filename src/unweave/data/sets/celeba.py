@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from unweave.arrays import ByteArray
 from unweave.data.dataset import Dataset, from_table
 from unweave.data.factors import FactorSpace
 from unweave.data.files.archives import member_names, read_members
@@ -70,7 +70,7 @@ def load(folder: Path, space: FactorSpace = SPACE) -> Dataset:
     return from_table("celeba", space, arrays["images"], arrays["factors"])
 
 
-def read_attributes(path: Path, space: FactorSpace) -> tuple[list[str], npt.NDArray[np.uint8]]:
+def read_attributes(path: Path, space: FactorSpace) -> tuple[list[str], ByteArray]:
     """The list's image names, and attributes (n, K) in {0, 1}.
 
     Its lines: the count; the names of the attributes; for each image its name and values -1 or 1.

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from unweave.data.dataset import Array, Dataset
+from unweave.arrays import AnyArray
+from unweave.data.dataset import Dataset
 from unweave.data.factors import Rng
 from unweave.data.recipe import Recipe
 from unweave.data.sets import dsprites
@@ -18,7 +19,7 @@ def load(folder: Path) -> Dataset:
     return base.with_parts(name="color_dsprites", image_shape=(64, 64, 3), noise=colour_sprites)
 
 
-def colour_sprites(sprites: Array, rng: Rng) -> Array:
+def colour_sprites(sprites: AnyArray, rng: Rng) -> AnyArray:
     """Sprites {0, 255} (n, H, W, 1) -> (n, H, W, 3): each times one colour from U(0.5, 1)^3.
 
     The colour is rounded to a byte, as pixels are bytes.

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from unweave.arrays import AnyArray, ByteArray
 from unweave.data.dataset import Dataset, from_table
 from unweave.data.factors import FactorSpace
 from unweave.data.files.mat import read_mat
@@ -55,7 +54,7 @@ def load(folder: Path, count: int = 698) -> Dataset:
     return from_table("isomap_faces", FactorSpace(FACTORS, ranges), arrays["images"], factors)
 
 
-def _read_original(path: Path, count: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _read_original(path: Path, count: int) -> tuple[AnyArray, AnyArray]:
     data = path.read_bytes()
     if path.suffix == ".Z":
         data = decompress(data, str(path))
@@ -65,14 +64,14 @@ def _read_original(path: Path, count: int) -> tuple[npt.NDArray[Any], npt.NDArra
     return pixels, np.concatenate([poses, lights]).T
 
 
-def _read_small(path: Path, count: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _read_small(path: Path, count: int) -> tuple[AnyArray, AnyArray]:
     data = path.read_bytes()
     pixels = read_mat(data, str(path), "dataY", (32 * 32, count), np.float64)
     light, left_right, up_down = read_mat(data, str(path), "dataT", (3, count), np.float64)
     return pixels, np.stack([left_right, up_down, light], axis=1)
 
 
-def _images(path: Path, pixels: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+def _images(path: Path, pixels: AnyArray) -> ByteArray:
     """Pixels (side^2, n) in [0, 1], each image column after column as MATLAB has it -> (n, side, side, 1)."""
     if not (pixels.min() >= 0 and pixels.max() <= 1):
         raise DataError(f"{path}: pixels lie in [{pixels.min()}, {pixels.max()}]; expected [0, 1]")

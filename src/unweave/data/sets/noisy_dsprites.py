@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from unweave.data.dataset import Array, Dataset
+from unweave.arrays import AnyArray
+from unweave.data.dataset import Dataset
 from unweave.data.factors import Rng
 from unweave.data.recipe import Recipe
 from unweave.data.sets import color_dsprites, dsprites
@@ -18,7 +19,7 @@ def load(folder: Path) -> Dataset:
     return base.with_parts(name="noisy_dsprites", image_shape=(64, 64, 3), noise=add_noise)
 
 
-def add_noise(sprites: Array, rng: Rng) -> Array:
+def add_noise(sprites: AnyArray, rng: Rng) -> AnyArray:
     """Sprites {0, 255} (n, H, W, 1) -> (n, H, W, 3): min(sprite + U(0, 1), 1), in bytes.
 
     A sprite is white, so it stays white; elsewhere the noise is one uniform byte per channel.

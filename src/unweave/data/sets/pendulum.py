@@ -12,15 +12,13 @@ import math
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from unweave.data.dataset import Array, Dataset
+from unweave.arrays import AnyArray, ArrayLike, FloatArray
+from unweave.data.dataset import Dataset
 from unweave.data.factors import FactorSpace
 from unweave.data.own.functions import from_function
 from unweave.data.recipe import Recipe
 from unweave.errors import ArgumentError
-
-Floats = npt.NDArray[np.float64]
 
 # The paper gives no constants. The ranges are those that its figure 15 traverses; the rest is our choice.
 SPACE = FactorSpace(["length", "damping", "mass"], [(1.0, 3.0), (0.1, 2.0), (0.1, 2.0)])
@@ -34,24 +32,24 @@ _ORDER = 20  # of the Taylor polynomial of each interval
 _BLOCK = 4096  # rows at a time: bounds the memory, 32 bytes for each row and order
 
 
-def angles(length: npt.ArrayLike, damping: npt.ArrayLike, mass: npt.ArrayLike) -> Floats:
+def angles(length: ArrayLike, damping: ArrayLike, mass: ArrayLike) -> FloatArray:
     """The angles (n, 100), in radians, of n pendulums at times 0.1 s, 0.2 s, … 10 s."""
     return solve(_checked("length", length), _checked("damping", damping), _checked("mass", mass))[0]
 
 
-def undamped(length: npt.ArrayLike) -> Floats:
+def undamped(length: ArrayLike) -> FloatArray:
     """The paper's intermediate node Y₀: the angles (n, 100) without damping."""
     return solve(_checked("length", length), np.zeros(1), np.ones(1))[0]
 
 
-def damped_unit_mass(length: npt.ArrayLike, damping: npt.ArrayLike) -> Floats:
+def damped_unit_mass(length: ArrayLike, damping: ArrayLike) -> FloatArray:
     """The paper's intermediate node Y₁: the angles (n, 100) with damping, the mass being 1."""
     return solve(_checked("length", length), _checked("damping", damping), np.ones(1))[0]
 
 
 def solve(
-    length: Floats, damping: Floats, mass: Floats, angle: float = INITIAL_ANGLE
-) -> tuple[Floats, Floats]:
+    length: FloatArray, damping: FloatArray, mass: FloatArray, angle: float = INITIAL_ANGLE
+) -> tuple[FloatArray, FloatArray]:
     """Angles and angular velocities, each (n, 100), of pendulums released at rest at ``angle``.
 
     Each interval of 0.1 s is crossed by the Taylor polynomial of order 20 of the solution. Its error,
@@ -76,13 +74,13 @@ def solve(
 def load(folder: Path) -> Dataset:
     """The pendulum simulator as an endless data set of vectors of 100 angles. ``folder`` is not used."""
 
-    def observe(factors: Array) -> Array:
+    def observe(factors: AnyArray) -> AnyArray:
         return angles(*factors.T)
 
     return from_function(SPACE.names, SPACE.sizes, observe, name="pendulum")
 
 
-def _integrate(gravity: Floats, friction: Floats, angle: float) -> Floats:
+def _integrate(gravity: FloatArray, friction: FloatArray, angle: float) -> FloatArray:
     """Angles and velocities (2, n, MOMENTS) for g / L (n,) and b / m (n,)."""
     # taylor[k] holds the k-th term h^k y^(k) / k! of the four unknowns (θ, v, s, c), each (n,).
     taylor = np.empty((_ORDER + 1, 4, len(gravity)))
@@ -105,7 +103,7 @@ def _integrate(gravity: Floats, friction: Floats, angle: float) -> Floats:
     return out
 
 
-def _checked(name: str, values: npt.ArrayLike) -> Floats:
+def _checked(name: str, values: ArrayLike) -> FloatArray:
     """One factor's values, (n,) or one number, within its range."""
     array = np.atleast_1d(np.asarray(values, dtype=np.float64))
     if array.ndim != 1:

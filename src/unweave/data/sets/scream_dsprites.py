@@ -9,7 +9,8 @@ from typing import IO
 
 import numpy as np
 
-from unweave.data.dataset import Array, Dataset
+from unweave.arrays import AnyArray
+from unweave.data.dataset import Dataset
 from unweave.data.factors import Rng, integers
 from unweave.data.recipe import Recipe
 from unweave.data.sets import color_dsprites, dsprites
@@ -21,7 +22,7 @@ def load(folder: Path) -> Dataset:
     return base.with_parts(name="scream_dsprites", image_shape=(64, 64, 3), noise=paint_background)
 
 
-def paint_background(sprites: Array, rng: Rng) -> Array:
+def paint_background(sprites: AnyArray, rng: Rng) -> AnyArray:
     """Sprites {0, 255} (n, 64, 64, 1) -> (n, 64, 64, 3).
 
     background = (random patch of the painting + random colour) / 2; where the sprite is, 1 - background.
@@ -37,7 +38,7 @@ def paint_background(sprites: Array, rng: Rng) -> Array:
     return out
 
 
-def fit_painting(source: Path | IO[bytes]) -> Array:
+def fit_painting(source: Path | IO[bytes]) -> AnyArray:
     """A photograph of the painting, fitted within 350 x 274 pixels (height 274 binds), antialiased."""
     from PIL import Image
 
@@ -49,7 +50,7 @@ def fit_painting(source: Path | IO[bytes]) -> Array:
 
 
 @cache
-def _painting() -> Array:
+def _painting() -> AnyArray:
     from PIL import Image
 
     # Stored already fitted, without loss: the pixels then do not depend on the version of Pillow.

@@ -9,14 +9,11 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from unweave.arrays import ArrayLike, FloatArray, IntArray
 from unweave.data.dataset import Dataset
 from unweave.data.own.arrays import from_arrays
 from unweave.errors import ArgumentError, unknown_name
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 MODULATED = ("variance", "deviation")
 MATRICES = ("uniform", "orthogonal")
@@ -134,11 +131,11 @@ class SimulatedSources:
         the function from sources to observations, without noise, and its inverse.
     """
 
-    observations: Floats
-    sources: Floats
-    segments: Integers
-    means: Floats
-    variances: Floats
+    observations: FloatArray
+    sources: FloatArray
+    segments: IntArray
+    means: FloatArray
+    variances: FloatArray
     mixing: Mixing
 
     @cached_property
@@ -156,10 +153,10 @@ class SimulatedSources:
 class Mixing:
     """x = A_L σ(A_(L-1) … σ(A_1 s)): matrices A_1 .. A_L, and the leaky ReLU σ of a ``slope`` > 0."""
 
-    matrices: tuple[Floats, ...]
+    matrices: tuple[FloatArray, ...]
     slope: float
 
-    def forward(self, sources: npt.ArrayLike) -> Floats:
+    def forward(self, sources: ArrayLike) -> FloatArray:
         """Observations (n, D) of sources (n, d)."""
         values = np.asarray(sources, np.float64)
         for layer, matrix in enumerate(self.matrices):
@@ -168,7 +165,7 @@ class Mixing:
             values = values @ matrix.T
         return values
 
-    def inverse(self, observations: npt.ArrayLike) -> Floats:
+    def inverse(self, observations: ArrayLike) -> FloatArray:
         """The sources (n, d) of observations (n, D) without noise; of others, least squares in the first layer."""
         values = np.asarray(observations, np.float64)
         for layer, matrix in reversed(list(enumerate(self.matrices))):
@@ -178,7 +175,7 @@ class Mixing:
         return values
 
 
-def _matrix(kind: str, rows: int, columns: int, rng: np.random.Generator) -> Floats:
+def _matrix(kind: str, rows: int, columns: int, rng: np.random.Generator) -> FloatArray:
     if kind == "orthogonal":
         q, r = np.linalg.qr(rng.standard_normal((rows, columns)))
         return np.asarray(q * np.sign(np.diag(r)))  # the signs make the distribution uniform

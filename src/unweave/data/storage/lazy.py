@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unweave.arrays import AnyArray, BoolArray, IntArray
 from unweave.data.dataset import Dataset, from_grid
 from unweave.data.factors import FactorSpace
 from unweave.data.storage.prepared import create_array, prepare
 
-Render = Callable[[npt.NDArray[np.int64]], npt.NDArray[Any]]
+Render = Callable[[IntArray], AnyArray]
 
 _BLOCK = 1024  # images drawn at a time: bounds the renderer's memory
 _PUBLISH = 4096  # new images after which other processes, and later ones, get to see them
@@ -74,7 +75,7 @@ class LazyArray:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def take(self, rows: npt.NDArray[np.int64], axis: int = 0) -> npt.NDArray[Any]:
+    def take(self, rows: IntArray, axis: int = 0) -> AnyArray:
         """The images (n, *shape) of ``rows`` (n,), drawing those that are not there yet."""
         with self._lock:
             cache = self._open()
@@ -88,7 +89,7 @@ class LazyArray:
                     cache = self._give_up(error)
         return self._draw(rows)
 
-    def keep(self, rows: npt.NDArray[np.int64], images: npt.NDArray[Any]) -> None:
+    def keep(self, rows: IntArray, images: AnyArray) -> None:
         """Take images of rows (n,), each there once, that were drawn elsewhere."""
         with self._lock:
             cache = self._open()
@@ -101,13 +102,13 @@ class LazyArray:
             if isinstance(self._cache, _Cache) and self._cache.process == os.getpid():
                 self._cache.publish()
 
-    def _fill(self, cache: _Cache | _Memory, rows: npt.NDArray[np.int64]) -> None:
+    def _fill(self, cache: _Cache | _Memory, rows: IntArray) -> None:
         missing = np.unique(rows[cache.missing(rows)])
         for start in range(0, len(missing), self._block):
             block = missing[start : start + self._block]
             cache.store(block, self._render(block))
 
-    def _draw(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    def _draw(self, rows: IntArray) -> AnyArray:
         out = np.empty((len(rows), *self.shape[1:]), self.dtype)
         for start in range(0, len(rows), self._block):
             stop = start + self._block
@@ -150,11 +151,11 @@ class _Memory:
         self.images = np.zeros(shape, dtype)  # pages that are never written take no memory
         self._done = np.zeros(shape[0], bool)
 
-    def missing(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        missing: npt.NDArray[np.bool_] = ~self._done[rows]
+    def missing(self, rows: IntArray) -> BoolArray:
+        missing: BoolArray = ~self._done[rows]
         return missing
 
-    def store(self, rows: npt.NDArray[np.int64], images: npt.NDArray[Any]) -> None:
+    def store(self, rows: IntArray, images: AnyArray) -> None:
         self.images[rows] = images
         self._done[rows] = True
 
@@ -172,24 +173,24 @@ class _Cache:
         self.images = np.load(folder / "images.npy", mmap_mode="r", allow_pickle=False)
         self._shared = np.load(folder / "done.npy", mmap_mode="r+", allow_pickle=False)
         self._done = self._shared.astype(bool)
-        self._fresh: list[npt.NDArray[np.int64]] = []
+        self._fresh: list[IntArray] = []
         self._file = open(folder / "images.npy", "r+b", buffering=0)  # noqa: SIM115 (closed by close())
         self._stride = int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
         self._offset = int(self.images.offset)
         weakref.finalize(self, _close, self._file, self._shared, self._fresh, self.process)
 
-    def done(self) -> npt.NDArray[np.int64]:
+    def done(self) -> IntArray:
         """The rows that are there."""
         return np.flatnonzero(self._done)
 
-    def missing(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        missing: npt.NDArray[np.bool_] = ~self._done[rows]
+    def missing(self, rows: IntArray) -> BoolArray:
+        missing: BoolArray = ~self._done[rows]
         if missing.any():  # perhaps another process has drawn them by now
             self._done[rows] |= self._shared[rows].astype(bool)
             missing = ~self._done[rows]
         return missing
 
-    def store(self, rows: npt.NDArray[np.int64], images: npt.NDArray[Any]) -> None:
+    def store(self, rows: IntArray, images: AnyArray) -> None:
         # write(), not the memory map: a full disk is then an error here, not a fatal signal.
         images = np.ascontiguousarray(images)
         starts = [0, *(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), len(rows)]
@@ -205,14 +206,14 @@ class _Cache:
         _publish(self._file, self._shared, self._fresh)
 
 
-def _publish(file: Any, shared: npt.NDArray[Any], fresh: list[npt.NDArray[np.int64]]) -> None:
+def _publish(file: Any, shared: AnyArray, fresh: list[IntArray]) -> None:
     if fresh:
         os.fsync(file.fileno())
         shared[np.concatenate(fresh)] = 1
         fresh.clear()
 
 
-def _close(file: Any, shared: npt.NDArray[Any], fresh: list[npt.NDArray[np.int64]], process: int) -> None:
+def _close(file: Any, shared: AnyArray, fresh: list[IntArray], process: int) -> None:
     try:
         if process == os.getpid():
             _publish(file, shared, fresh)

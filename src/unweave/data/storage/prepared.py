@@ -15,6 +15,7 @@ import numpy.typing as npt
 import platformdirs
 from filelock import FileLock
 
+from unweave.arrays import AnyArray, ArrayLike
 from unweave.data.recipe import SourceFile
 from unweave.errors import DataError, MissingDataError
 
@@ -39,7 +40,7 @@ class Writer:
         """A new zeroed array on disk, memory-mapped, to be filled in place."""
         return create_array(self.folder / f"{name}.npy", shape, dtype)
 
-    def save(self, name: str, array: npt.ArrayLike) -> None:
+    def save(self, name: str, array: ArrayLike) -> None:
         """Store a finished array."""
         np.save(self.folder / f"{name}.npy", np.asarray(array), allow_pickle=False)
 
@@ -51,7 +52,7 @@ def prepared(
     *,
     version: int = 1,
     name: str = "prepared",
-) -> dict[str, npt.NDArray[Any]]:
+) -> dict[str, AnyArray]:
     """The arrays that ``build`` makes from ``files`` in ``folder``, memory-mapped, made only once.
 
     ``build(paths by file name, writer)`` runs when there is nothing prepared yet, when a source
@@ -118,10 +119,10 @@ def missing_files(folder: Path, files: Sequence[SourceFile]) -> MissingDataError
     return MissingDataError(f"{folder.name}: files not found in {folder}. {get}" + "\n".join(lines))
 
 
-def map_array(path: Path) -> npt.NDArray[Any]:
+def map_array(path: Path) -> AnyArray:
     """Memory-map a .npy file. Copy-on-write: nothing done to the array reaches the file."""
     try:
-        array: npt.NDArray[Any] = np.load(path, mmap_mode="c", allow_pickle=False)
+        array: AnyArray = np.load(path, mmap_mode="c", allow_pickle=False)
         return array
     except (OSError, ValueError) as error:
         raise DataError(

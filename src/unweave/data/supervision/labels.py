@@ -11,11 +11,19 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from annotated_types import Ge, Lt
 
-from unweave.arrays import AnyArray, ArrayLike, BoolArray, FloatArray, SingleArray, as_array, to_python
+from unweave.arrays import (
+    AnyArray,
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    SingleArray,
+    as_array,
+    to_python,
+)
 from unweave.data.dataset import Dataset
 from unweave.data.factors import Rng, check_rows
 from unweave.data.fingerprint import fingerprint
-from unweave.data.rows import Rows
 from unweave.data.supervision.weak import LabelledSubset, labelled_subset
 from unweave.errors import ArgumentError, unknown_name
 from unweave.parameters import Fraction, check_value
@@ -97,7 +105,7 @@ class Labels:
             values = _replace_some(values, asked, self.sizes, self.spec["noise"], self.spec.get("seed", 0))
         return _encode(_bin_values(values, self.sizes, self.spec.get("bins")), self.columns)
 
-    def sample_labelled(self, n: int, rng: Rng) -> Rows | None:
+    def sample_labelled(self, n: int, rng: Rng) -> IntArray | None:
         """n labelled rows, drawn uniformly with replacement; None where every row is labelled."""
         return None if self.subset is None else self.subset.sample(n, rng)
 

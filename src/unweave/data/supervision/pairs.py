@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from unweave.arrays import BoolArray
+from unweave.arrays import BoolArray, IntArray
 from unweave.data.dataset import Dataset
 from unweave.data.factors import FactorArray, FactorSpace, Rng, integers
-from unweave.data.rows import Rows, Table
+from unweave.data.rows import Table
 from unweave.errors import ArgumentError
 
 Changed = int | Literal["random"]
@@ -19,7 +19,7 @@ Changed = int | Literal["random"]
 
 def sample_pairs(
     data: Dataset, n: int, rng: Rng, *, shared: Sequence[str] | None = None, changed: Changed | None = None
-) -> tuple[Rows, Rows] | tuple[FactorArray, FactorArray]:
+) -> tuple[IntArray, IntArray] | tuple[FactorArray, FactorArray]:
     """n pairs of images that have some factors in common; give exactly one of the two:
 
     shared
@@ -92,13 +92,13 @@ class Pairs:
         _check_sampling(self.data)
         _check_changed("k", self.k, varied - 1, varied)
 
-    def partners(self, rows: Rows, rng: Rng) -> tuple[Rows, BoolArray]:
+    def partners(self, rows: IntArray, rng: Rng) -> tuple[IntArray, BoolArray]:
         """For rows (n,) the rows of their partners (n,), and which factors were drawn anew, (n, K)."""
         redrawn = _redrawn(self.data.space, len(rows), rng, None, self.k)
         return _partners(self.data, rows, redrawn, rng), redrawn
 
 
-def _partners(data: Dataset, rows: Rows, redrawn: BoolArray, rng: Rng) -> Rows:
+def _partners(data: Dataset, rows: IntArray, redrawn: BoolArray, rng: Rng) -> IntArray:
     """For each row another that differs from it in the redrawn factors (n, K) only, or not at all."""
     space, index = data.space, data.index
     if not isinstance(index, Table):

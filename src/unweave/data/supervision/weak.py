@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unweave.arrays import ArrayLike, BoolArray, FloatArray
+from unweave.arrays import ArrayLike, BoolArray, FloatArray, IntArray
 from unweave.data.dataset import Dataset, Sampler
 from unweave.data.factors import FactorSpace, Rng, check_rows, integers
-from unweave.data.rows import Grid, Rows
+from unweave.data.rows import Grid
 from unweave.errors import ArgumentError
 
 _MOST_ROWS = 2**28  # a permutation of more rows takes gigabytes
@@ -26,7 +26,7 @@ class LabelledSubset:
     array([False,  True,  True])
     """
 
-    rows: Rows
+    rows: IntArray
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -37,7 +37,7 @@ class LabelledSubset:
         nearest = np.minimum(np.searchsorted(self.rows, asked), len(self.rows) - 1)
         return np.asarray(self.rows[nearest] == asked, dtype=bool)
 
-    def sample(self, n: int, rng: Rng) -> Rows:
+    def sample(self, n: int, rng: Rng) -> IntArray:
         """n labelled rows, drawn uniformly with replacement."""
         return self.rows[integers(rng, len(self.rows), n)]
 
@@ -130,7 +130,7 @@ def _grid_sampler(
 ) -> Sampler:
     cumulative = _cumulative(distance, strength)
 
-    def sample(n: int, rng: Rng) -> Rows:
+    def sample(n: int, rng: Rng) -> IntArray:
         pair = np.searchsorted(cumulative, rng.random(n), side="right")
         a, b = np.unravel_index(pair, distance.shape)
         return space.rows(space.sample(n, rng, {first: a, second: b}))
@@ -141,7 +141,7 @@ def _grid_sampler(
 def _row_sampler(distance: FloatArray, strength: float) -> Sampler:
     cumulative = _cumulative(distance, strength)
 
-    def sample(n: int, rng: Rng) -> Rows:
+    def sample(n: int, rng: Rng) -> IntArray:
         return np.searchsorted(cumulative, rng.random(n), side="right").astype(np.int64)
 
     return sample
