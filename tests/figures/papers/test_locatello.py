@@ -15,9 +15,10 @@ from unweave.figures.papers.kumar import best_traversals
 from unweave.figures.papers.locatello import PAPER
 from unweave.figures.style import paper_style
 from unweave.study import NotInStudyError, Results
+from unweave.study.collecting import collect
 from unweave.study.driver import prepare
 from unweave.study.perform import load_data
-from unweave.study.results import as_table, collect
+from unweave.study.results import as_table
 from unweave.study.source import Source
 from unweave.study.spec import check
 from unweave.study.worker import work
