@@ -306,7 +306,8 @@ def test_scores_from_true_labels_have_tables_of_their_own(show, methods):
 
 
 def test_the_report_says_how_encoders_came_by_labels(show):
-    speaking = Exhibit("speaking", "A title", "Someone", "Here labels u are the true ones.", figure)
+    caption = "Here labels u are the true ones."
+    speaking = Exhibit("speaking", "A title", "Someone", caption, figure, explains_labels=True)
     page = Page(show(figure, speaking, study=labelled()))
     assert "The encoders of iVAE take labels u" in page.section("summary")
     assert "they did not get the true ones: iVAE (u unknown)." in page.section("summary")
