@@ -251,7 +251,7 @@ def prepared_folders(store):
 def test_a_second_load_decodes_nothing(folder, monkeypatch):
     fill(folder, NAMES, CSV)
     first = from_folder(folder).images([0, 1, 2])
-    for name in ("decode", "look_at"):
+    for name in ("read_image", "read_header"):
         monkeypatch.setattr(module, name, lambda *_: pytest.fail("decoded again"))
     again = from_folder(folder)
     np.testing.assert_array_equal(again.images([0, 1, 2]), first)
@@ -275,7 +275,7 @@ def test_a_changed_folder_is_prepared_anew_in_the_same_place(folder, store):
 def test_a_changed_table_needs_no_preparing(folder, monkeypatch):
     fill(folder, NAMES, CSV)
     from_folder(folder)
-    monkeypatch.setattr(module, "decode", lambda *_: pytest.fail("decoded again"))
+    monkeypatch.setattr(module, "read_image", lambda *_: pytest.fail("decoded again"))
     (folder / "factors.csv").write_text(CSV.replace("cube", "ball"))
     assert from_folder(folder).space.sizes == (1, 3)
 

@@ -35,21 +35,37 @@ def member_names(source: Path, wanted: Wanted) -> list[str]:
     """The names of the files for which ``wanted(name)`` is true, sorted.
 
     ``source`` is a .zip, a .tar, a .tar.gz or a folder (whose files are named from its parent on,
-    as they would be in an archive of it). Reads an archive to its end, so that a damaged one is found.
+    as they would be in an archive of it). Reads an archive to its end, so that damage is noticed.
+
+    Examples
+    --------
+    >>> with zipfile.ZipFile("faces.zip", "w") as archive:
+    ...     archive.writestr("faces/1.png", b"...")
+    ...     archive.writestr("faces/readme.txt", b"...")
+    >>> member_names(Path("faces.zip"), lambda name: name.endswith(".png"))
+    ['faces/1.png']
     """
     with _clear_errors(source):
         return sorted(entry.name for entry in _wanted_entries(source, wanted))
 
 
 def read_members(source: Path, wanted: Wanted) -> Iterator[tuple[str, bytes]]:
-    """(name, content) of the wanted files, in the order in which they are stored."""
+    """(name, content) of the wanted files, in the order in which they are stored. See :func:`member_names`.
+
+    Examples
+    --------
+    >>> with zipfile.ZipFile("faces.zip", "w") as archive:
+    ...     archive.writestr("faces/1.png", b"pixels")
+    >>> list(read_members(Path("faces.zip"), lambda name: True))
+    [('faces/1.png', b'pixels')]
+    """
     with _clear_errors(source):
         for entry in _wanted_entries(source, wanted):
             yield entry.name, entry.read()
 
 
 def _wanted_entries(source: Path, wanted: Wanted) -> Iterator[_Entry]:
-    """Refuses an archive with an entry that would leave the folder it is extracted to."""
+    """The wanted files; an archive with a file that would leave the folder it is extracted to is refused."""
     entries = _folder if source.is_dir() else _zip if source.suffix == ".zip" else _tar
     seen = set()
     for entry in entries(source):

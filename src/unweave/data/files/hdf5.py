@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unweave.arrays import AnyArray
 from unweave.errors import DataError
 from unweave.optional import require
 from unweave.progress import progress
@@ -17,14 +18,48 @@ from unweave.progress import progress
 _CHUNK = 1 << 26
 
 
-def read_hdf5(path: Path, key: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """A small array of an HDF5 file, which must have this shape and dtype."""
+def read_hdf5(path: Path, key: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> AnyArray:
+    """Read a small array of an HDF5 file.
+
+    Parameters
+    ----------
+    path
+        the file.
+    key
+        of the array in the file.
+    shape, dtype
+        what the file must hold.
+
+    Returns
+    -------
+    array
+        of this shape and dtype.
+
+    Examples
+    --------
+    >>> import h5py
+    >>> with h5py.File("labels.h5", "w") as file:
+    ...     file["labels"] = np.array([0.5, 1.0])
+    >>> read_hdf5(Path("labels.h5"), "labels", (2,), np.float64)
+    array([0.5, 1. ])
+    """
     with _open_array(path, key, shape, dtype) as array:
         return np.asarray(array[()])
 
 
-def stream_hdf5(path: Path, key: str, dtype: npt.DTypeLike, out: npt.NDArray[Any]) -> None:
-    """Copy the array ``key``, which must have the shape of ``out``, block by block along its first axis."""
+def stream_hdf5(path: Path, key: str, dtype: npt.DTypeLike, out: AnyArray) -> None:
+    """Copy the array ``key``, which must have the shape of ``out``, block by block along its first axis.
+
+    Examples
+    --------
+    >>> import h5py
+    >>> with h5py.File("images.h5", "w") as file:
+    ...     file["images"] = np.full((3, 2, 2), 7, np.uint8)
+    >>> out = np.zeros((3, 2, 2), np.uint8)
+    >>> stream_hdf5(Path("images.h5"), "images", np.uint8, out)
+    >>> int(out.min())
+    7
+    """
     n, shape = len(out), out.shape
     with (
         _open_array(path, key, shape, dtype) as array,

@@ -10,16 +10,37 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from unweave.arrays import AnyArray
 from unweave.errors import DataError
 from unweave.progress import progress
 
 _CHUNK = 1 << 24
 
 
-def read_npz(path: Path, key: str, shape: tuple[int, ...], kind: str) -> npt.NDArray[Any]:
-    """A small array of an .npz file. See :func:`stream_npz` for the checks."""
+def read_npz(path: Path, key: str, shape: tuple[int, ...], kind: str) -> AnyArray:
+    """Read a small array of an .npz file.
+
+    Parameters
+    ----------
+    path
+        the file.
+    key
+        of the array in the file.
+    shape, kind
+        what the file must hold; ``kind`` are kinds of NumPy dtypes, "u" for unsigned integers.
+
+    Returns
+    -------
+    array
+        of this shape.
+
+    Examples
+    --------
+    >>> np.savez("labels.npz", labels=np.array([3, 1]))
+    >>> read_npz(Path("labels.npz"), "labels", (2,), "i")
+    array([3, 1])
+    """
     with _open_member(path, key, shape, kind) as (stream, dtype, full_shape):
         count = int(np.prod(full_shape, dtype=np.int64))
         out = np.frombuffer(_read_exactly(path, key, stream, count * dtype.itemsize), dtype)
@@ -32,13 +53,27 @@ def stream_npz(
     key: str,
     shape: tuple[int, ...],
     kind: str,
-    out: npt.NDArray[Any],
-    convert: Callable[[npt.NDArray[Any]], npt.NDArray[Any]] | None = None,
+    out: AnyArray,
+    convert: Callable[[AnyArray], AnyArray] | None = None,
 ) -> None:
     """Copy the array ``key`` of an .npz file into ``out``, block by block along its first axis.
 
-    ``shape`` and ``kind`` (numpy dtype kinds, "u" for unsigned integers) are what the file must hold.
-    ``convert`` is applied to each block.
+    Parameters
+    ----------
+    path, key, shape, kind
+        as in :func:`read_npz`.
+    out
+        an array of this shape, possibly on disk.
+    convert
+        applied to each block.
+
+    Examples
+    --------
+    >>> np.savez("images.npz", images=np.ones((4, 2, 2), np.uint8))
+    >>> out = np.zeros((4, 2, 2), np.uint8)
+    >>> stream_npz(Path("images.npz"), "images", (4, 2, 2), "u", out, lambda block: 255 * block)
+    >>> int(out.max())
+    255
     """
     with _open_member(path, key, shape, kind) as (stream, dtype, full_shape):
         if not np.can_cast(dtype, out.dtype):
@@ -63,8 +98,8 @@ def _open_member(
         with zipfile.ZipFile(path) as archive:
             name = f"{key}.npy"
             if name not in archive.namelist():
-                there = [member.removesuffix(".npy") for member in archive.namelist()]
-                raise DataError(f"{path}: has no array {key!r}, only {there}")
+                names = [member.removesuffix(".npy") for member in archive.namelist()]
+                raise DataError(f"{path}: has no array {key!r}, only {names}")
             with archive.open(name) as stream:
                 yield stream, *_check_header(path, key, stream, shape, kind)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
@@ -79,19 +114,19 @@ def _check_header(
         read = (
             np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         )
-        found, fortran, dtype = read(stream)
+        actual, fortran, dtype = read(stream)
     except ValueError as error:
         raise DataError(f"{path}: array {key!r} has a damaged header ({error})") from error
     if dtype.hasobject:
         raise DataError(
             f"{path}: array {key!r} holds pickled objects, which are never loaded; expected numbers"
         )
-    if found != shape or dtype.kind not in kind or fortran:
+    if actual != shape or dtype.kind not in kind or fortran:
         order = " in Fortran order" if fortran else ""
         raise DataError(
-            f"{path}: array {key!r} is {dtype} {found}{order}; expected shape {shape}, kind {kind!r}"
+            f"{path}: array {key!r} is {dtype} {actual}{order}; expected shape {shape}, kind {kind!r}"
         )
-    return dtype, found
+    return dtype, actual
 
 
 def _read_exactly(path: Path, key: str, stream: IO[bytes], size: int) -> bytes:

@@ -9,10 +9,28 @@ _CLEAR = 256
 _FIRST_WIDTH = 9
 
 
-def decompress(data: bytes, where: str) -> bytes:
-    """The content of a .Z file given as bytes; ``where`` names the file in errors."""
+def decompress(data: bytes, name: str) -> bytes:
+    """Decompress a .Z file.
+
+    Parameters
+    ----------
+    data
+        the content of the file.
+    name
+        of the file in errors.
+
+    Returns
+    -------
+    bytes
+        what was compressed.
+
+    Examples
+    --------
+    >>> decompress(bytes.fromhex("1f9d9061c40404"), "letters.Z")
+    b'abab'
+    """
     if len(data) < 3 or data[:2] != _MAGIC or not _FIRST_WIDTH <= data[2] & 31 <= 16:
-        raise DataError(f"{where}: not a .Z file of the tool compress")
+        raise DataError(f"{name}: not a .Z file of the tool compress")
     last_width, has_clear = data[2] & 31, bool(data[2] & 128)
     start = [bytes([i]) for i in range(256)] + ([b""] if has_clear else [])
     table, width, previous, out = list(start), _FIRST_WIDTH, b"", []
@@ -26,7 +44,7 @@ def decompress(data: bytes, where: str) -> bytes:
             table, width, previous = list(start), _FIRST_WIDTH, b""
             continue
         if code > len(table) or (code == len(table) and not previous):
-            raise DataError(f"{where}: damaged at byte {byte:,}")
+            raise DataError(f"{name}: damaged at byte {byte:,}")
         # A code that is not in the table yet can only be the string that is about to enter it.
         entry = table[code] if code < len(table) else previous + previous[:1]
         out.append(entry)
@@ -40,4 +58,5 @@ def decompress(data: bytes, where: str) -> bytes:
 
 
 def _next_group(position: int, group: int, width: int) -> int:
+    """The bit at which the next group of eight codes starts."""
     return position + -(position - group) % (8 * width)

@@ -15,7 +15,7 @@ import numpy as np
 from unweave.arrays import AnyArray
 from unweave.data.dataset import Dataset
 from unweave.data.files.checksum import sha256_of
-from unweave.data.files.image_file import SUFFIXES, Look, decode, look_at
+from unweave.data.files.images import SUFFIXES, ImageHeader, read_header, read_image
 from unweave.data.own.arrays import labelled
 from unweave.data.own.columns import factor_table
 from unweave.data.own.factor_csv import read_factor_csv
@@ -151,29 +151,31 @@ def _build(
     folder: Path, names: Sequence[str], size: tuple[int, int] | None, channels: int | None, out: Writer
 ) -> None:
     with ThreadPoolExecutor() as pool:  # Pillow decodes and resizes without holding the interpreter
-        with progress(f"looking at {folder.name}", len(names), "images") as advance:
-            looks: list[Look] = []
+        with progress(f"reading headers of {folder.name}", len(names), "images") as advance:
+            headers: list[ImageHeader] = []
             for start in range(0, len(names), _AT_A_TIME):
                 block = [folder / name for name in names[start : start + _AT_A_TIME]]
-                looks += pool.map(look_at, block)
+                headers += pool.map(read_header, block)
                 advance(len(block))
-        height, width = _common_size(folder, names, looks) if size is None else size
-        depth = channels or (1 if all(look.is_grey for look in looks) else 3)
+        height, width = _common_size(folder, names, headers) if size is None else size
+        depth = channels or (1 if all(header.is_grey for header in headers) else 3)
         images = out.create("images", (len(names), height, width, depth))
         with progress(f"preparing {folder.name}", len(names), "images") as advance:
             for start in range(0, len(names), _AT_A_TIME):
                 block = [folder / name for name in names[start : start + _AT_A_TIME]]
-                decoded = pool.map(lambda path: decode(path, (height, width), depth), block)
+                decoded = pool.map(lambda path: read_image(path, (height, width), depth), block)
                 for row, image in enumerate(decoded, start):
                     images[row] = image
                 advance(len(block))
 
 
-def _common_size(folder: Path, names: Sequence[str], looks: Sequence[Look]) -> tuple[int, int]:
-    first = looks[0].size
-    for name, look in zip(names, looks, strict=True):
-        if look.size != first:
-            shown = " and ".join(f"{n} is {h} x {w}" for n, (h, w) in ((names[0], first), (name, look.size)))
+def _common_size(folder: Path, names: Sequence[str], headers: Sequence[ImageHeader]) -> tuple[int, int]:
+    first = headers[0].size
+    for name, header in zip(names, headers, strict=True):
+        if header.size != first:
+            shown = " and ".join(
+                f"{n} is {h} x {w}" for n, (h, w) in ((names[0], first), (name, header.size))
+            )
             raise DataError(
                 f"{folder}: images differ in size: {shown}. Pass size=64, say, to make them equal."
             )

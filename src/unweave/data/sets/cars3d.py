@@ -11,8 +11,8 @@ import numpy as np
 from unweave.data.dataset import Dataset, from_grid
 from unweave.data.factors import FactorSpace
 from unweave.data.files.archives import member_names, read_members
+from unweave.data.files.images import resize
 from unweave.data.files.mat import read_mat
-from unweave.data.files.pictures import resize
 from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import DataError

@@ -11,7 +11,7 @@ from unweave.arrays import ByteArray
 from unweave.data.dataset import Dataset, from_table
 from unweave.data.factors import FactorSpace
 from unweave.data.files.archives import member_names, read_members
-from unweave.data.files.pictures import centre_crop, decode, resize
+from unweave.data.files.images import centre_crop, decode_image, resize
 from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import DataError
@@ -108,7 +108,7 @@ def _decode_all(source: Path, listing: Path, names: list[str], out: Writer) -> N
     images = out.create("images", (len(names), 64, 64, 3))
     with progress("Preparing CelebA", len(names), "images") as advance:
         for name, data in read_members(source, _is_image):
-            face = centre_crop(decode(data, f"{source}: {name}", "RGB", _SIZE), _CROP)
+            face = centre_crop(decode_image(data, f"{source}: {name}", "RGB", _SIZE), _CROP)
             images[row_of[name]] = resize(face[np.newaxis])[0]
             advance(1)
 

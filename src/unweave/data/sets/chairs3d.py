@@ -12,7 +12,7 @@ from unweave.data.dataset import Dataset, from_table
 from unweave.data.factors import FactorSpace
 from unweave.data.files.archives import member_names, read_members
 from unweave.data.files.factor_table import ranks
-from unweave.data.files.pictures import centre_crop, decode, resize
+from unweave.data.files.images import centre_crop, decode_image, resize
 from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import DataError, unknown_name
@@ -73,7 +73,7 @@ def _build(source: Path, space: FactorSpace, out: Writer) -> None:
     images = out.create("images", (len(names), 64, 64, 3))
     with progress("Preparing 3D Chairs", len(names), "images") as advance:
         for name, data in read_members(source, _IMAGE.fullmatch):
-            chair = centre_crop(decode(data, f"{source}: {name}", "RGB", _SIZE), _CROP)
+            chair = centre_crop(decode_image(data, f"{source}: {name}", "RGB", _SIZE), _CROP)
             images[row_of[name]] = resize(chair[np.newaxis])[0]
             advance(1)
 

@@ -12,7 +12,7 @@ from unweave.data.dataset import Dataset, from_grid
 from unweave.data.factors import FactorSpace
 from unweave.data.files.archives import member_names, read_members
 from unweave.data.files.factor_table import check_grid
-from unweave.data.files.pictures import decode, resize
+from unweave.data.files.images import decode_image, resize
 from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import DataError
@@ -48,7 +48,7 @@ def _build(path: Path, space: FactorSpace, out: Writer) -> None:
     images = out.create("images", (len(space), 64, 64, 1))
     with progress("Preparing COIL-20", len(space), "images") as advance:
         for name, data in read_members(path, _IMAGE.fullmatch):
-            image = decode(data, f"{path}: {name}", "L", (128, 128))
+            image = decode_image(data, f"{path}: {name}", "L", (128, 128))
             images[names.index(name)] = resize(image[np.newaxis])[0]
             advance(1)
 

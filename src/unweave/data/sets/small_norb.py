@@ -10,8 +10,8 @@ import numpy as np
 from unweave.data.dataset import Dataset, from_table
 from unweave.data.factors import FactorArray, FactorSpace
 from unweave.data.files.factor_table import checked_factors
+from unweave.data.files.images import resize
 from unweave.data.files.norb import read_norb, stream_norb
-from unweave.data.files.pictures import resize
 from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import DataError

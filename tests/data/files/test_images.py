@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from unweave.data.files.pictures import centre_crop, decode, resize
+from unweave.data.files.images import centre_crop, decode_image, resize
 from unweave.errors import ArgumentError, DataError
 
 
@@ -20,11 +20,11 @@ COLOURS = np.array(
 
 
 def test_decoding_keeps_axes_and_channels():
-    assert (decode(png(COLOURS), "a.png", "RGB", (3, 2)) == COLOURS).all()
-    grey = decode(png(COLOURS[..., 0]), "a.png", "L", (3, 2))
+    assert (decode_image(png(COLOURS), "a.png", "RGB", (3, 2)) == COLOURS).all()
+    grey = decode_image(png(COLOURS[..., 0]), "a.png", "L", (3, 2))
     assert grey.shape == (2, 3, 1)
     assert (grey[..., 0] == COLOURS[..., 0]).all()
-    assert (decode(png(COLOURS[..., 0]), "a.png", "RGB", (3, 2)) == COLOURS[..., :1]).all()
+    assert (decode_image(png(COLOURS[..., 0]), "a.png", "RGB", (3, 2)) == COLOURS[..., :1]).all()
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_decoding_keeps_axes_and_channels():
 )
 def test_other_pictures_are_refused(data, words):
     with pytest.raises(DataError, match=f"a.png: .*{words}"):
-        decode(data, "a.png", "RGB", (3, 2))
+        decode_image(data, "a.png", "RGB", (3, 2))
 
 
 def test_an_enormous_picture_is_not_decoded():
@@ -47,7 +47,7 @@ def test_an_enormous_picture_is_not_decoded():
     data = bytearray(png(COLOURS))
     data[16:24] = (60_000).to_bytes(4, "big") * 2
     with pytest.raises(DataError, match=r"a.png"):
-        decode(bytes(data), "a.png", "RGB", (3, 2))
+        decode_image(bytes(data), "a.png", "RGB", (3, 2))
 
 
 def test_the_centre():
