@@ -64,6 +64,11 @@ def test_train_shows_its_whole_signature():
     assert parameters["keep_memory"].default is False
 
 
+def test_train_and_evaluate_name_their_data_alike():
+    assert list(inspect.signature(uw.train).parameters)[1] == "data"
+    assert list(inspect.signature(uw.evaluate).parameters)[1] == "data"
+
+
 def test_one_function_under_one_name():
     assert uw.train is uw.training.train
     assert uw.load is uw.training.load
