@@ -10,7 +10,7 @@ import numpy as np
 from unweave.arrays import AnyArray, ByteArray, IntArray
 from unweave.data.dataset import Dataset, RowArray
 from unweave.data.factors import FactorArray, Rng
-from unweave.data.files.pictures import resize
+from unweave.data.files.images import resize
 from unweave.data.fingerprint import fingerprint
 from unweave.data.storage.lazy import LazyArray
 from unweave.data.storage.prepared import Writer, prepared
