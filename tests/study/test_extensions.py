@@ -21,6 +21,7 @@ STUDY = {
             {"data": "dots"},
             [
                 {"method": "pixel_gaussian"},
+                {"method": "small_gan", "weight": [1, 2]},
                 {"method": "half_vae", "extra_terms": [[{"name": "sparsity", "weight": 2}]]},
             ],
             {"seed": {"range": 2}},
@@ -69,13 +70,17 @@ def test_a_users_file_works_with_workers_and_after_a_kill(file, command, tmp_pat
     second = command("resume", "mine", "-o", root, *WORKERS)
     printed, error = second.communicate(timeout=300)
     assert second.returncode == 0, error
-    assert "4 of 4 runs are done" in printed
+    assert "8 of 8 runs are done" in printed
     folder = open_study(root, "mine")  # imports nothing: it reads the plan
     assert folder.study.imports == [str(file.with_name("extension.py"))]
     table = collect(folder).table
     assert table.groupby("method")["metric"].unique().map(sorted).to_dict() == {
         "half_vae": ["mig", "spread"],
+        "small_gan": ["mig", "spread"],
     }
+    gans = table[table["method"] == "small_gan"].drop_duplicates("run")
+    assert set(gans["latent_size"]) == {2}  # its own hyperparameter, not the study's setting
+    assert set(gans["strength"]) == {1.0, 2.0}
 
 
 def test_a_machine_that_lacks_the_file_loads_its_text(file):

@@ -156,7 +156,7 @@ def test_what_needs_factors_is_left_out_where_there_are_none():
     images = np.zeros((8, 4, 4, 1), np.uint8)
     plain, labelled = from_arrays(images), from_arrays(images, {"x": np.arange(8) % 2})
     found = made(metrics=["mig", "unsupervised", "gaussian_total_correlation", "udr", "windin"])
-    method = create("vae", plain, latent_size=2)
+    method = create("vae", plain, latent_size=2, architecture="mlp")
     assert [unit.label for unit in found if not applicable(unit, plain, method)] == ["mig"]
     assert all(applicable(unit, labelled, method) for unit in found)
     assert not any(applicable(unit, labelled, Method()) for unit in found)  # it gives images no codes

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from unweave.arrays import FloatArray
-from unweave.errors import ArgumentError, DataError
-from unweave.evaluation.model_metrics import SAMPLED_FORMS, evaluated_metrics, find_metric
+from unweave.errors import ArgumentError, DataError, unknown_name
+from unweave.evaluation.model_metrics import MODEL_METRICS, SAMPLED_FORMS, evaluated_metrics, find_metric
 from unweave.files import replacing, write_text
-from unweave.metrics import Score
+from unweave.metrics import METRICS, Score
 from unweave.study.source import Source
 from unweave.study.spec import LABEL_MODES, Evaluation, LabelMode, MetricEntry, split_representation
 
@@ -258,6 +258,8 @@ def _entries(evaluation: Evaluation) -> Iterator[MetricEntry]:
             yield entry
         elif entry in ("paper", "all"):
             names = [name for name in evaluated_metrics() if entry == "all" or find_metric(name).paper]
+            # Sampled forms of metrics come before the other metrics of models, as in all tables ever written.
+            names.sort(key=lambda name: name in MODEL_METRICS and name not in SAMPLED_FORMS.values())
             yield from (MetricEntry(metric=name) for name in names)
         else:
             yield MetricEntry(metric=entry)
@@ -279,6 +281,8 @@ def _checked_unit(
 
 
 def _unit(entry: MetricEntry, representation: str, evaluation: Evaluation) -> Unit:
+    if entry.metric not in METRICS and entry.metric not in MODEL_METRICS:
+        raise unknown_name("metric", entry.metric, [*METRICS, *MODEL_METRICS])
     if entry.metric == UDR or find_metric(entry.metric).of_posterior:
         representation = "mean"
     label = entry.name
