@@ -5,10 +5,11 @@ import pytest
 from PIL import Image
 
 from unweave.errors import DataError
+from unweave.study.grid import count_points
 from unweave.study.perform import perform
 from unweave.study.planning import missing_methods, plan_jobs
 from unweave.study.source import Source, parse
-from unweave.study.spec import Study, check, load_study
+from unweave.study.spec import Study, check, known_studies, load_study
 
 POINT = {"data": "dsprites", "method": "beta_vae", "beta": 4, "seed": 0}
 
@@ -284,3 +285,9 @@ def test_a_size_that_a_data_set_cannot_have_is_refused_by_the_plan():
         job({"image_size": 128})
     with pytest.raises(DataError, match="pendulum has no square images"):
         job(data="pendulum", image_size=32)
+
+
+@pytest.mark.parametrize("name", known_studies())
+def test_the_number_of_points_is_the_number_of_runs(name):
+    study, source = load_study(name)
+    assert count_points(study.runs) == len(plan_jobs(study, source))

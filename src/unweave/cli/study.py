@@ -41,13 +41,14 @@ ROOT = Path("studies-out")
 @app.command("list")
 def list_studies() -> None:
     """List the studies that come with unweave."""
-    from unweave.study.planning import plan_jobs
-    from unweave.study.spec import known_studies, load_study
+    from unweave.study.grid import count_points
+    from unweave.study.source import read
+    from unweave.study.spec import known_studies, study_file
 
     rows = []
     for name in known_studies():
-        study, source = load_study(name)
-        rows.append((name, f"{len(plan_jobs(study, source)):,}", study.title))
+        study = read(study_file(name)).values
+        rows.append((name, f"{count_points(study['runs']):,}", study["title"]))
     output.show_table(["STUDY", "RUNS", "WHAT"], rows)
 
 

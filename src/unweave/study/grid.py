@@ -21,6 +21,17 @@ class GridError(UnweaveError):
         super().__init__(message)
 
 
+def count_points(grid: Any) -> int:
+    """How many different points a grid has.
+
+    Examples
+    --------
+    >>> count_points([{"beta": [1, 4]}, {"beta": [4, 8]}])
+    3
+    """
+    return len({repr(sorted(point.items())) for point in expand(grid)})
+
+
 def expand(grid: Any, path: Path = ()) -> list[Point]:
     """All points of a grid, in order.
 
