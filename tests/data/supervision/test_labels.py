@@ -247,7 +247,7 @@ def test_a_sample_of_labels_is_distributed_as_the_labelled_rows(data):
         ({"encoding": "onehot"}, "did you mean 'one_hot'"),
         ({"bins": 1}, "bins = 1"),
         ({"noise": 1.5}, "noise = 1.5"),
-        ({"encoding": 3}, "encoding = '3': known: mixed, one_hot, scaled"),
+        ({"encoding": 3}, "encoding = 3: known: mixed, one_hot, scaled"),
         ({"names": 3}, "names = 3: needs names, as text"),
         ({"names": ["size", 3]}, "needs names, as text"),
         ({"labelled": 0}, "labelled = 0: needs a number of rows, 1 to 12"),

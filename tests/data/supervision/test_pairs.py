@@ -6,7 +6,14 @@ import torch
 from scipy.stats import chisquare
 
 from unweave.data import correlate, from_arrays, from_function
-from unweave.data.batches import ImageBatches, LabelledBatches, LabelledPairedBatch, PairedBatches
+from unweave.data.batches import (
+    Batch,
+    ImageBatches,
+    LabelledBatches,
+    LabelledPairedBatch,
+    PairedBatch,
+    PairedBatches,
+)
 from unweave.data.supervision.labels import labels_of
 from unweave.data.supervision.pairs import Pairs, sample_pairs
 from unweave.errors import ArgumentError
@@ -65,7 +72,7 @@ def test_a_batch_of_pairs_is_a_function_of_seed_and_step(make):
     again = PairedBatches(Pairs(make(), "random")).draw(7, 16, 3)
     np.testing.assert_array_equal(batch.rows, again.rows)
     assert torch.equal(batch.images, again.images)
-    assert torch.equal(batch.more["changed"], again.changed)
+    assert torch.equal(batch.changed, again.changed)
     other = PairedBatches(pairs).draw(8, 16, 3)
     assert not np.array_equal(batch.rows[16:], other.rows[16:])
 
@@ -79,7 +86,8 @@ def test_the_first_images_are_those_that_any_method_sees():
     alone, paired = ImageBatches(grid()).draw(5, 8, 1), PairedBatches(Pairs(grid(), 1)).draw(5, 8, 1)
     assert len(paired) == 16
     np.testing.assert_array_equal(alone.rows, paired.rows[:8])
-    assert "changed" not in alone.more
+    assert type(alone) is Batch
+    assert type(paired) is PairedBatch
 
 
 def test_devices_share_a_batch_by_pairs():
