@@ -76,7 +76,7 @@ def test_an_own_sampler_replaces_uniform_sampling():
     assert set(data.sample_rows(5, rng)) == {7}
     np.testing.assert_array_equal(data.sample_factors(2, rng), [[1, 3], [1, 3]])
     assert set(data.batch(0).rows) == {7}
-    with pytest.raises(ArgumentError, match="own distribution"):
+    with pytest.raises(ArgumentError, match="does not draw its rows uniformly"):
         data.sample_rows(5, rng, {"a": 0})
 
 

@@ -175,7 +175,7 @@ def _state_text(status: Status) -> str:
 def _file_text(file: FileStatus, package: str | None) -> str:
     """Whether an official file is on this machine, in a few words."""
     if file.size_differs:
-        return f"present, but has {file.found:,} bytes: not the official size"
+        return f"present, but has {file.size:,} bytes: not the official size"
     if file.present:
         return "present"
     if package is not None:

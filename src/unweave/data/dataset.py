@@ -34,24 +34,42 @@ class RowArray(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Images (or other observations) and the factors they were made from.
+    """Images (or other observations) and the factors that they show.
 
-    Made by ``unweave.data.load`` and the ``from_…`` functions; put together from parts:
+    Created by :func:`unweave.data.load` and the ``from_…`` functions.
 
-    name, space
-        what it is called, and the factors of variation.
+    Parameters
+    ----------
+    name
+        what it is called.
+    space
+        the factors of variation.
     image_shape
         (H, W, C) for images; any shape for other observations.
     index
-        rows <-> factors. ``None`` for an endless simulator: a space with continuous factors.
+        from rows to factors and back. None for an endless simulator: a space with continuous factors.
     array
         the observations by row, (N, …), usually memory-mapped; or else
     function
         (factors (n, K), rng) -> observations (n, …).
     noise
-        (images, rng) -> images: drawn anew at every access.
+        (images, rng) -> images: drawn at every access.
+    stochastic_function
+        whether ``function`` draws from its ``rng``.
     sampler
         how rows are drawn, where not uniformly (correlated factors).
+
+    Examples
+    --------
+    >>> images = np.zeros((6, 8, 8, 1), np.uint8)
+    >>> data = uw.data.from_arrays(images, {"shape": [0, 0, 0, 1, 1, 1], "scale": [0, 1, 2, 0, 1, 2]})
+    >>> data
+    Dataset(arrays: 6 of 8x8x1; shape=2, scale=3)
+    >>> data.factors([1, 5])
+    array([[0, 1],
+           [1, 2]])
+    >>> data.images([[1, 2]]).shape
+    (1, 8, 8, 1)
     """
 
     name: str
@@ -68,7 +86,7 @@ class Dataset:
 
     @property
     def stochastic(self) -> bool:
-        """Whether the image of a row is drawn anew at every access (from the given ``rng``)."""
+        """Whether each access to a row draws another image (from the given ``rng``)."""
         return self.noise is not None or self.stochastic_function
 
     @property
@@ -93,10 +111,20 @@ class Dataset:
     # --- observations ------------------------------------------------------------------------
 
     def images(self, which: ArrayLike, rng: Rng | None = None) -> AnyArray:
-        """The images (n, H, W, C), uint8, of rows (n,) or of factors (n, K).
+        """The images of rows or of factors.
 
-        ``rng`` is the only source of randomness: needed when the data set is stochastic, or when
-        factors are given and several images show them. Other observations keep their dtype.
+        Parameters
+        ----------
+        which
+            rows (n,) or factors (n, K).
+        rng
+            the only source of randomness: needed when the data set is stochastic, or when factors are given and
+            several images show them.
+
+        Returns
+        -------
+        uint8 (n, H, W, C)
+            Observations that are not images have their own shape and dtype.
         """
         if self.stochastic and rng is None:
             raise ArgumentError(
@@ -121,7 +149,9 @@ class Dataset:
         if self.sampler is None:
             return self._rows().sample(n, rng, fixed)
         if fixed:
-            raise ArgumentError("fixed", fixed, f"{self.name} has its own distribution over rows")
+            raise ArgumentError(
+                "fixed", fixed, f"{self.name} does not draw its rows uniformly: no factor can be fixed"
+            )
         return self.sampler(n, rng)
 
     def sample_factors(self, n: int, rng: Rng, fixed: Fixed | None = None) -> FactorArray:
@@ -172,14 +202,28 @@ class Dataset:
 
 
 def from_grid(name: str, space: FactorSpace, array: RowArray) -> Dataset:
-    """A data set that has every combination of the factors once, its rows in C order."""
+    """A data set that has every combination of the factors once, its rows in C order.
+
+    Examples
+    --------
+    >>> space = uw.data.FactorSpace(["x", "y"], [2, 3])
+    >>> from_grid("toy", space, np.zeros((6, 4, 4, 1), np.uint8))
+    Dataset(toy: 6 of 4x4x1; x=2, y=3)
+    """
     if len(array) != len(space):
         raise ArgumentError("array", f"{len(array)} images", f"the grid {space.sizes} has {len(space)} rows")
     return Dataset(name, space, tuple(array.shape[1:]), Grid(space), array=array)
 
 
 def from_table(name: str, space: FactorSpace, array: RowArray, factors: ArrayLike) -> Dataset:
-    """A data set whose rows have the given factors (N, K): any subset of the grid, in any order."""
+    """A data set whose rows have the given factors (N, K): any subset of the grid, in any order.
+
+    Examples
+    --------
+    >>> space = uw.data.FactorSpace(["x", "y"], [2, 3])
+    >>> from_table("toy", space, np.zeros((2, 4, 4, 1), np.uint8), [[0, 2], [1, 1]])
+    Dataset(toy: 2 of 4x4x1; x=2, y=3)
+    """
     index = Table(space, factors)
     if len(array) != len(index):
         raise ArgumentError("factors", f"{len(index)} rows", f"there are {len(array)} images")

@@ -1,4 +1,4 @@
-"""The space of ground-truth factors that a data set's images are made from."""
+"""The space of ground-truth factors that a data set's images show."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from unweave.arrays import ArrayLike, FloatArray, IntArray
 from unweave.errors import ArgumentError, unknown_name
+from unweave.parameters import Natural, check_value
 
 Rng = np.random.Generator | np.random.RandomState
 FactorArray = IntArray | FloatArray
@@ -21,11 +22,8 @@ Size = int | tuple[float, float]
 class FactorSpace:
     """Named factors of variation, each discrete or continuous, independent and uniform.
 
-    >>> space = FactorSpace(["shape", "scale", "x"], [3, 6, 32], categorical=["shape"])
-    >>> len(space)
-    576
-    >>> space.rows([[2, 5, 31]])
-    array([575])
+    Factors are arrays of shape (n, K): int64 if every factor is discrete, else float64.
+    Rows number the full grid of a discrete space in C order: the last factor turns fastest.
 
     Parameters
     ----------
@@ -38,10 +36,18 @@ class FactorSpace:
         names of the discrete factors whose values have no order (a shape, an identity).
         All others are ordered.
     value_names
-        for some discrete factors what its values are called, e.g. ``{"shape": ["cube", "ball"]}``.
+        for some discrete factors what their values are called, e.g. ``{"shape": ["cube", "ball"]}``.
 
-    Factors are arrays of shape (n, K): int64 if every factor is discrete, else float64.
-    Rows number the full grid of a discrete space in C order: the last factor turns fastest.
+    Examples
+    --------
+    >>> space = uw.data.FactorSpace(["shape", "scale", "x"], [3, 6, 32], categorical=["shape"])
+    >>> len(space)
+    576
+    >>> space.rows([[2, 5, 31]])
+    array([575])
+    >>> space.sample(2, np.random.default_rng(0), fixed={"shape": 1})
+    array([[ 1,  5, 16],
+           [ 1,  3,  8]])
     """
 
     names: tuple[str, ...]
@@ -162,10 +168,23 @@ class FactorSpace:
     # --- sampling ----------------------------------------------------------------------------
 
     def sample(self, n: int, rng: Rng, fixed: Fixed | None = None) -> FactorArray:
-        """Draw factors (n, K) uniformly; those in ``fixed`` are given (a value, or n values).
+        """Draw factors uniformly.
 
         One draw of n values per free factor, in the order of the factors: with a
         ``numpy.random.RandomState`` this is the random stream of disentanglement_lib.
+
+        Parameters
+        ----------
+        n
+            how many.
+        rng
+            either kind of numpy random source.
+        fixed
+            the values of some factors: one, or n, for each name.
+
+        Returns
+        -------
+        array (n, K)
         """
         given = self.check_fixed(n, fixed)
         out = self.empty(n)
@@ -180,8 +199,7 @@ class FactorSpace:
 
     def check_fixed(self, n: int, fixed: Fixed | None) -> dict[str, FloatArray]:
         """The given factor values, each broadcast to (n,) and checked against its factor."""
-        if not isinstance(n, int | np.integer) or n < 0:
-            raise ArgumentError("n", n, "needs a whole number >= 0")
+        check_value("n", n, Natural)
         checked = {}
         for name, values in (fixed or {}).items():
             size = self.sizes[self.position(name)]

@@ -1,4 +1,4 @@
-"""Which row of a data set shows which factors: a full grid, or a table of what there is."""
+"""The row index of a data set: which row shows which factors. A full grid, or any table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_GROUPS = 64  # sorted views that a table keeps, one for each set of factor
 
 
 class RowIndex(Protocol):
-    """Rows <-> factors of a finite data set, and sampling of rows."""
+    """From rows to factors and back, for a finite data set, and sampling of rows."""
 
     @property
     def ambiguous(self) -> bool:
@@ -32,7 +32,17 @@ class RowIndex(Protocol):
 
 
 class Grid:
-    """Every combination of the factors' values, once, in C order."""
+    """Every combination of the factors' values, once, in C order.
+
+    Examples
+    --------
+    >>> grid = Grid(uw.data.FactorSpace(["shape", "scale"], [3, 4]))
+    >>> grid.factors([0, 5])
+    array([[0, 0],
+           [1, 1]])
+    >>> grid.rows([[2, 3]])
+    array([11])
+    """
 
     ambiguous = False
 
@@ -55,7 +65,23 @@ class Grid:
 
 
 class Table:
-    """Rows with factors as listed: combinations may be missing, or be shown by several rows."""
+    """Rows with factors as listed: combinations may be missing, or be shown by several rows.
+
+    Parameters
+    ----------
+    space
+        the factors.
+    factors
+        those of each row, (N, K).
+
+    Examples
+    --------
+    >>> table = Table(uw.data.FactorSpace(["shape", "scale"], [3, 4]), [[0, 1], [2, 3], [0, 2]])
+    >>> table.rows([[2, 3]])
+    array([1])
+    >>> table.complete, table.copies
+    (False, 1)
+    """
 
     def __init__(self, space: FactorSpace, factors: ArrayLike) -> None:
         self.space = space
@@ -139,7 +165,7 @@ class _Groups:
         """Each key as one number: keys are sorted, so these are too."""
         if math.prod(self.radix.tolist()) >= 2**63:
             raise ArgumentError(
-                "factors", list(self.names), "too many combinations to look one up: name fewer factors"
+                "factors", list(self.names), "too many combinations to search: name fewer factors"
             )
         return self._flatten(self.keys)
 
@@ -171,9 +197,9 @@ class _Groups:
         keys = self.flat
         flat = self._flatten(np.where(known[:, None], wanted, 0))
         group: IntArray = np.minimum(np.searchsorted(keys, flat), max(len(keys) - 1, 0)).astype(np.int64)
-        found = known & (keys[group] == flat) if len(keys) else np.zeros(len(wanted), bool)
-        if not found.all():
-            missing = dict(zip(self.names, wanted[~found][0].tolist(), strict=True))
+        exists = known & (keys[group] == flat) if len(keys) else np.zeros(len(wanted), bool)
+        if not exists.all():
+            missing = dict(zip(self.names, wanted[~exists][0].tolist(), strict=True))
             raise ArgumentError("factors", missing, "the data set has no image of this combination")
         return group
 

@@ -1,1 +1,1 @@
-"""A user's own data: arrays, folders of images, functions."""
+"""A user's data: arrays, folders of images, functions."""

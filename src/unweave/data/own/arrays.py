@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence, Sized
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -26,11 +26,6 @@ def from_arrays(
 ) -> Dataset:
     """A data set of the given images, with the factors that they show, if known.
 
-    >>> import numpy as np
-    >>> images = np.zeros((4, 8, 8), np.uint8)
-    >>> from_arrays(images, {"shape": ["ball", "cube", "cube", "ball"], "angle": [0.0, 0.5, 1.0, 1.7]})
-    Dataset(arrays: 4 of 8x8x1; shape=2, angle=(0.0, 1.7))
-
     Parameters
     ----------
     images
@@ -45,6 +40,18 @@ def from_arrays(
         of the columns of a factor array (else factor_0, factor_1, …), or which columns of a mapping to use.
     categorical
         the factors whose values have no order; columns of text are categorical anyway.
+    name
+        of the data set.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> images = np.zeros((4, 8, 8), np.uint8)
+    >>> uw.data.from_arrays(images, {"shape": ["ball", "cube", "cube", "ball"], "angle": [0.0, 0.5, 1.0, 1.7]})
+    Dataset(arrays: 4 of 8x8x1; shape=2, angle=(0.0, 1.7))
     """
     array = observations(images, "images")
     columns = _columns(factors, names, len(array))
@@ -108,6 +115,16 @@ class _Float32Rows:
         return self.array.take(indices, axis=axis).astype(np.float32)
 
 
+@runtime_checkable
+class _Frame(Protocol):
+    """A data frame of any library."""
+
+    @property
+    def columns(self) -> Any: ...
+
+    def __getitem__(self, name: Any) -> Any: ...
+
+
 def _columns(factors: object, names: Sequence[str] | None, n: int) -> dict[str, object]:
     if factors is None:
         if names is not None:
@@ -115,7 +132,7 @@ def _columns(factors: object, names: Sequence[str] | None, n: int) -> dict[str, 
         return {}
     table = _named_columns(factors, names)
     for name, column in table.items():
-        length = len(column) if hasattr(column, "__len__") else None
+        length = len(column) if isinstance(column, Sized) else None
         if length != n:
             shown = "one value" if length is None else f"{length} values"
             raise ArgumentError(f"factors[{name!r}]", shown, f"there are {n} images")
@@ -127,7 +144,7 @@ def _named_columns(factors: object, names: Sequence[str] | None) -> dict[str, An
         known: Mapping[str, Any] = {name: factors[name] for name in factors.dtype.names}
     elif isinstance(factors, Mapping):
         known = {str(name): column for name, column in factors.items()}
-    elif hasattr(factors, "columns") and hasattr(factors, "__getitem__"):  # a data frame
+    elif isinstance(factors, _Frame):
         known = {str(name): factors[name] for name in factors.columns}
     else:
         return _array_columns(factors, names)

@@ -35,6 +35,27 @@ def factor_table(
 
     The distinct values of a discrete factor, sorted, are its values 0 .. size - 1; the space's
     ``value_names`` keep how they are written. A missing value, NaN or infinity is refused.
+
+    Parameters
+    ----------
+    columns
+        a column (n,) of each name.
+    categorical
+        names of the columns whose values have no order.
+
+    Returns
+    -------
+    space, table
+        the factors, and an array (n, K).
+
+    Examples
+    --------
+    >>> space, table = factor_table({"shape": ["cube", "ball"], "angle": [0.5, 1.7], "size": [3, 9]})
+    >>> space.sizes, space.value_names["size"]
+    ((2, (0.5, 1.7), 2), ('3', '9'))
+    >>> table
+    array([[1. , 0.5, 0. ],
+           [0. , 1.7, 1. ]])
     """
     encoded = {name: _encode(name, values, name in categorical) for name, values in columns.items()}
     space = FactorSpace(
@@ -54,6 +75,11 @@ def parse_cells(cells: Sequence[str]) -> AnyArray:
     """The cells of one column of a text file: integers if all are, else floats if all are, else text.
 
     Integers too long for 64 bits are identifiers, not quantities: they stay text.
+
+    Examples
+    --------
+    >>> parse_cells(["1", "2.5"])
+    array([1. , 2.5])
     """
     if all(_INTEGER.fullmatch(cell) for cell in cells):
         try:

@@ -1,4 +1,4 @@
-"""The table of factors that lies beside a folder of images."""
+"""The table of factors of a folder of images."""
 
 from __future__ import annotations
 
@@ -18,7 +18,23 @@ def read_factor_csv(folder: Path, path: Path, images: Sequence[str]) -> dict[str
     """The columns of factors of a CSV file, by name, each (n,) in the order of ``images``.
 
     Its first line is a header; its first column an image's path relative to ``folder``, with one
-    line for each image. What is wrong is said with the file and the line.
+    line for each image. Errors name the file and the line.
+
+    Parameters
+    ----------
+    folder
+        of the images.
+    path
+        of the CSV file.
+    images
+        the paths of all images relative to ``folder``.
+
+    Examples
+    --------
+    >>> path = Path("factors.csv")
+    >>> _ = path.write_text("file,angle\\na.png,3\\nb.png,5\\n")
+    >>> read_factor_csv(Path(), path, ["a.png", "b.png"])
+    {'angle': array([3, 5])}
     """
     header, lines = _read(path)
     if _normal(header[0]) in set(images):
@@ -26,22 +42,20 @@ def read_factor_csv(folder: Path, path: Path, images: Sequence[str]) -> dict[str
     names = [cell.strip() for cell in header]
     for column, name in enumerate(names[1:], 1):
         if not name or name in names[1:column]:
-            raise DataError(
-                f"{path}, line 1: column {column + 1} is called {name!r}; needs a name of its own"
-            )
-    place = {image: row for row, image in enumerate(images)}
+            raise DataError(f"{path}, line 1: column {column + 1} is called {name!r}; needs another name")
+    row_of = {image: row for row, image in enumerate(images)}
     cells: list[list[str] | None] = [None] * len(images)
     line_of = [0] * len(images)
     for line, row in lines:
         if len(row) != len(names):
             raise DataError(f"{path}, line {line}: has {len(row)} cells, the header has {len(names)}")
-        at = place[_image(folder, path, line, row[0], place)]
+        at = row_of[_image(folder, path, line, row[0], row_of)]
         if cells[at] is not None:
             raise DataError(f"{path}, line {line}: {row[0]!r} is already on line {line_of[at]}")
         cells[at] = [_value(path, line, n, cell) for n, cell in zip(names[1:], row[1:], strict=True)]
         line_of[at] = line
-    found = _all_found(path, images, cells)
-    return {name: parse_cells([row[column] for row in found]) for column, name in enumerate(names[1:])}
+    complete = _complete(path, images, cells)
+    return {name: parse_cells([row[column] for row in complete]) for column, name in enumerate(names[1:])}
 
 
 def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
@@ -100,7 +114,7 @@ def _value(path: Path, line: int, name: str, cell: str) -> str:
     return text
 
 
-def _all_found(path: Path, images: Sequence[str], cells: Sequence[list[str] | None]) -> list[list[str]]:
+def _complete(path: Path, images: Sequence[str], cells: Sequence[list[str] | None]) -> list[list[str]]:
     missing = [image for image, row in zip(images, cells, strict=True) if row is None]
     if missing:
         hint = "add them, move them out of the folder, or pass factors=None for images without labels"

@@ -1,4 +1,4 @@
-"""A folder of images, with a table of their factors, is a data set."""
+"""A folder of images as a data set, with the factors in its table."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def from_folder(
     """A data set of all images in a folder and below it, in the order of their relative paths.
 
     The images are decoded once, into one memory-mapped array in the data folder; later loads open
-    that. It is made anew when an image was added, removed or changed (its size or time of change).
+    that. They are decoded again when an image was added, removed or changed (its size or time of change).
+    Transparent images are laid on white, 16 bits are reduced to 8, and of an animation the first frame is taken.
 
     Parameters
     ----------
@@ -62,8 +63,18 @@ def from_folder(
     name
         of the data set; by default the folder's.
 
-    Transparent images are laid on white, 16 bits are reduced to 8, and of an animation the
-    first frame is taken.
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> Path("photos").mkdir()
+    >>> for number in range(3):
+    ...     Image.new("RGB", (80, 60)).save(f"photos/{number}.png")
+    >>> uw.data.from_folder("photos", factors=None, size=64)
+    Dataset(photos: 3 of 64x64x3; no factors)
     """
     folder = Path(path).expanduser().absolute()
     if not folder.is_dir():
@@ -84,6 +95,12 @@ def folder_content(path: str | os.PathLike[str], factors: str = FACTORS_FILE) ->
     """A hash of a folder's images, their relative paths and its table of factors; not of where the folder is.
 
     Files are read once: the hash is kept in the data folder until one of them has another size or time of change.
+
+    Examples
+    --------
+    >>> Path("folder").mkdir()
+    >>> len(folder_content("folder"))
+    32
     """
     folder = Path(path).expanduser().absolute()
     stamps = dict(sorted(_list(folder, "", (os.path.realpath(folder),))))
@@ -93,11 +110,11 @@ def folder_content(path: str | os.PathLike[str], factors: str = FACTORS_FILE) ->
     seen = _digest([_VERSION, list(stamps.items())])
     known = data_folder() / "folders" / f"{_digest(str(folder))[:32]}.json"
     try:
-        told = json.loads(known.read_text())
+        kept = json.loads(known.read_text())
     except (OSError, ValueError):
-        told = {}
-    if told.get("seen") == seen:
-        return str(told["content"])
+        kept = {}
+    if kept.get("seen") == seen:
+        return str(kept["content"])
     digest = hashlib.sha256()
     with progress(f"reading {folder.name}", len(stamps), "files", transient=True) as advance:
         for name in stamps:
@@ -135,16 +152,16 @@ def _prepared(
 ) -> AnyArray:
     """All images as one array (n, H, W, C).
 
-    The place depends on the folder and the options; the listing is the version of what is there, so
-    that the images of a changed folder replace the old ones instead of piling up beside them.
+    Their path depends on the folder and the options; the listing is the version, so that the images of a
+    changed folder replace the old ones instead of piling up beside them.
     """
-    place = data_folder() / "folders" / _digest([str(folder), size, channels])[:32]
+    path = data_folder() / "folders" / _digest([str(folder), size, channels])[:32]
     version = int(_digest([_VERSION, list(stamps.items())])[:15], 16)
 
     def build(paths: Mapping[str, Path], out: Writer) -> None:
         _build(folder, list(stamps), size, channels, out)
 
-    return prepared(place, [], build, version=version)["images"]
+    return prepared(path, [], build, version=version)["images"]
 
 
 def _build(

@@ -29,13 +29,7 @@ def from_function(
 ) -> Dataset:
     """A data set whose observations are computed from their factors by ``fn`` when they are asked for.
 
-    >>> import numpy as np
-    >>> waves = from_function(
-    ...     ["frequency", "phase"], [(1, 5), (0, 6.28)],
-    ...     lambda factors: np.sin(factors[:, :1] * np.linspace(0, 6.28, 50) + factors[:, 1:]),
-    ... )
-    >>> waves
-    Dataset(function: endless of 50; frequency=(1.0, 5.0), phase=(0.0, 6.28))
+    ``fn`` is called once here, to learn the shape of its observations.
 
     Parameters
     ----------
@@ -49,8 +43,20 @@ def from_function(
         False: ``fn`` takes the factors (K,) of one observation and returns that observation.
     stochastic
         True: ``fn`` takes a second argument, a numpy random generator, its only source of randomness.
+    name
+        of the data set.
 
-    ``fn`` is called once here, to learn the shape of its observations.
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> uw.data.from_function(
+    ...     ["frequency", "phase"], [(1, 5), (0, 6.28)],
+    ...     lambda factors: np.sin(factors[:, :1] * np.linspace(0, 6.28, 50) + factors[:, 1:]),
+    ... )
+    Dataset(function: endless of 50; frequency=(1.0, 5.0), phase=(0.0, 6.28))
     """
     space = FactorSpace(names, sizes, categorical)
     if not space:

@@ -28,9 +28,27 @@ _PUBLISH = 4096  # new images after which other processes, and later ones, get t
 def drawn_on_demand(
     name: str, space: FactorSpace, folder: Path, render: Render, *, version: int, image_shape: tuple[int, ...]
 ) -> Dataset:
-    """A data set of rendered images, ``render(factors) -> images``: each drawn when first asked for, then kept.
+    """A data set of rendered images, each drawn when first asked for, then kept.
 
-    ``version`` is that of the pictures: a change in the renderer that moves a pixel needs a new one.
+    Parameters
+    ----------
+    name, space, image_shape
+        of the data set.
+    folder
+        where the images are kept.
+    render
+        factors (n, K) -> images (n, *image_shape).
+    version
+        of the pictures: a change in the renderer that moves a pixel needs a new one.
+
+    Examples
+    --------
+    >>> def render(factors):
+    ...     return np.uint8(factors[:, :1, None, None] + np.zeros((4, 4, 1)))
+    >>> space = uw.data.FactorSpace(["level"], [256])
+    >>> data = drawn_on_demand("levels", space, Path("levels"), render, version=1, image_shape=(4, 4, 1))
+    >>> data.images([7])[0, 0, 0]
+    array([7], dtype=uint8)
     """
     shape = (len(space), *image_shape)
     return from_grid(
@@ -39,13 +57,38 @@ def drawn_on_demand(
 
 
 class LazyArray:
-    """Images by row, (N, *shape): drawn by ``render(rows)`` once, then read from a memory-mapped file.
+    """Images by row, drawn once each, then read from a memory-mapped file.
 
-    The file is sparse: only what was drawn takes disk space. A row counts as there only after its
+    The file is sparse: only what was drawn takes disk space. A row counts as drawn only after its
     image has reached the disk, so a crash at any moment costs at most some drawing, never a wrong image.
     Several processes may share the file: rendering is deterministic, all write the same bytes.
-    Where the folder cannot be written, images are drawn anew each time, with a warning; or, with ``in_memory``, they
-    are kept in memory. Without a ``folder`` they are kept there from the start. ``what`` is what a warning calls them.
+
+    Parameters
+    ----------
+    folder
+        of the files. None: images are kept in memory.
+    shape
+        (N, *shape of an image).
+    render
+        rows (n,) -> images (n, *shape of an image).
+    version
+        of the images, part of the files' path.
+    dtype
+        of the images.
+    block
+        how many are drawn at a time.
+    in_memory
+        where the folder cannot be written, a warning says so and images are drawn at every access, or, with
+        ``in_memory``, kept in memory.
+    what
+        what the warning calls the images.
+
+    Examples
+    --------
+    >>> squares = LazyArray(None, (100, 1), lambda rows: rows[:, None] ** 2, version=1, dtype=np.int64)
+    >>> squares.take(np.array([3, 9]))
+    array([[ 9],
+           [81]])
     """
 
     def __init__(
@@ -76,7 +119,7 @@ class LazyArray:
         return self.shape[0]
 
     def take(self, rows: IntArray, axis: int = 0) -> AnyArray:
-        """The images (n, *shape) of ``rows`` (n,), drawing those that are not there yet."""
+        """The images (n, *shape) of ``rows`` (n,), drawing those that are missing."""
         with self._lock:
             cache = self._open()
             while cache is not None:
@@ -90,7 +133,7 @@ class LazyArray:
         return self._draw(rows)
 
     def keep(self, rows: IntArray, images: AnyArray) -> None:
-        """Take images of rows (n,), each there once, that were drawn elsewhere."""
+        """Store images of rows (n,), each once, that were drawn elsewhere."""
         with self._lock:
             cache = self._open()
             if cache is not None:
@@ -138,9 +181,9 @@ class LazyArray:
                 done = self._cache.done()
                 memory.store(done, self._cache.images[done])
         self._cache = memory
-        told = "drawn without a cache" if memory is None else "kept in memory only"
+        fate = "drawn without a cache" if memory is None else "kept in memory only"
         reason = error.strerror or str(error)
-        warnings.warn(f"{self.folder}: {self._what} are {told} ({reason})", RuntimeWarning, stacklevel=4)
+        warnings.warn(f"{self.folder}: {self._what} are {fate} ({reason})", RuntimeWarning, stacklevel=4)
         return memory
 
 
@@ -161,7 +204,7 @@ class _Memory:
 
 
 class _Cache:
-    """The files behind a LazyArray: the images, and one byte per row that says whether it is there."""
+    """The files behind a LazyArray: the images, and one byte per row that says whether it was drawn."""
 
     def __init__(self, folder: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         def create(work: Path) -> None:
@@ -180,7 +223,7 @@ class _Cache:
         weakref.finalize(self, _close, self._file, self._shared, self._fresh, self.process)
 
     def done(self) -> IntArray:
-        """The rows that are there."""
+        """The rows that were drawn."""
         return np.flatnonzero(self._done)
 
     def missing(self, rows: IntArray) -> BoolArray:

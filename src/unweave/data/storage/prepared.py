@@ -1,4 +1,4 @@
-"""Where data lives, and how it is prepared: once, whole, into memory-mapped arrays."""
+"""The folder of all data, and data sets prepared there: once, whole, as memory-mapped arrays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,13 @@ _PAGE = 4096
 
 
 def data_folder() -> Path:
-    """The folder of all data: ``$UNWEAVE_DATA``, else the platform's cache folder."""
+    """The folder of all data: ``$UNWEAVE_DATA``, else the platform's cache folder.
+
+    Examples
+    --------
+    >>> uw.data.data_folder().is_absolute()
+    True
+    """
     chosen = os.environ.get(ENVIRONMENT_VARIABLE)
     return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("unweave")) / "data"
 
@@ -37,7 +43,7 @@ class Writer:
         self.folder = folder
 
     def create(self, name: str, shape: Sequence[int], dtype: npt.DTypeLike = np.uint8) -> np.memmap[Any, Any]:
-        """A new zeroed array on disk, memory-mapped, to be filled in place."""
+        """A new zeroed array on disk, memory-mapped, to be filled."""
         return create_array(self.folder / f"{name}.npy", shape, dtype)
 
     def save(self, name: str, array: ArrayLike) -> None:
@@ -53,12 +59,36 @@ def prepared(
     version: int = 1,
     name: str = "prepared",
 ) -> dict[str, AnyArray]:
-    """The arrays that ``build`` makes from ``files`` in ``folder``, memory-mapped, made only once.
+    """The arrays that ``build`` computes from ``files`` in ``folder``: computed once, memory-mapped from then on.
 
-    ``build(paths by file name, writer)`` runs when there is nothing prepared yet, when a source
-    file has changed since, or when ``version`` (of the preparation code) has. Its arrays appear all
-    at once, by a rename, and only if it ended well. Processes that come at the same time wait
-    for the first. Once prepared, the source files are not needed any more.
+    They appear all at once, by a rename, and only if ``build`` ended well. Processes that come at the same time
+    wait for the first. Once prepared, the source files are not needed any more.
+
+    Parameters
+    ----------
+    folder
+        of the data set.
+    files
+        the source files.
+    build
+        ``build(paths by file name, writer)``. It runs when there is nothing prepared yet, when a source file has
+        changed since, or when ``version`` has.
+    version
+        of the preparation code.
+    name
+        of the subfolder of the arrays.
+
+    Returns
+    -------
+    dict
+        arrays by name.
+
+    Examples
+    --------
+    >>> folder = uw.data.data_folder() / "example"
+    >>> arrays = prepared(folder, [], lambda paths, out: out.save("images", np.zeros((4, 8, 8, 1), np.uint8)))
+    >>> arrays["images"].shape
+    (4, 8, 8, 1)
     """
     target = folder / name
     paths = {file.name: folder / file.name for file in files}
@@ -83,10 +113,16 @@ def prepared(
 def prepare(
     target: Path, build: Callable[[Path], None], is_current: Callable[[], bool] | None = None
 ) -> None:
-    """Make the folder ``target`` by ``build(work folder)``: it appears whole, by a rename, or not at all.
+    """Fill the folder ``target`` by ``build(work folder)``: it appears whole, by a rename, or not at all.
 
     Held under a lock that the operating system frees when a process dies, so of several
-    processes one builds and the others wait. What a killed process left is cleared away.
+    processes one builds and the others wait. What a killed process left is removed.
+
+    Examples
+    --------
+    >>> prepare(Path("target"), lambda work: (work / "file").touch())
+    >>> [path.name for path in Path("target").iterdir()]
+    ['file']
     """
     done = is_current or target.is_dir
     if done():
@@ -126,7 +162,7 @@ def map_array(path: Path) -> AnyArray:
         return array
     except (OSError, ValueError) as error:
         raise DataError(
-            f"{path}: not a complete .npy file ({error}). Delete {path.parent} to prepare it anew."
+            f"{path}: not a complete .npy file ({error}). Delete {path.parent} to prepare it again."
         ) from error
 
 

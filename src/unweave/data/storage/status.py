@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -10,59 +11,21 @@ from unweave.data.recipe import Recipe, SourceFile
 
 State = Literal["ready", "offline", "files present", "needs download"]
 PARTIAL_SUFFIX = ".part"
-_FACTS = (
-    "name",
-    "title",
-    "label",
-    "summary",
-    "images",
-    "factors",
-    "num_images",
-    "image_shape",
-    "factor_names",
-    "licence",
-    "citation",
-    "homepage",
-    "package",
-    "offline",
-)
-
-
-@dataclass(frozen=True)
-class FileStatus:
-    """One official file, and what lies at its place: ``found`` bytes, or None if there is no file.
-
-    ``partial`` counts the bytes of a download that was interrupted.
-    """
-
-    source: SourceFile
-    path: Path
-    found: int | None
-    partial: int
-
-    @property
-    def present(self) -> bool:
-        """Whether there is a file, right or not."""
-        return self.found is not None
-
-    @property
-    def size_differs(self) -> bool:
-        """Whether the file there does not have the official size."""
-        return self.found is not None and self.source.size is not None and self.found != self.source.size
-
-    @property
-    def usable(self) -> bool:
-        """Whether nothing has to be downloaded for this file."""
-        return self.present and not self.size_differs
 
 
 @dataclass(frozen=True)
 class Status:
-    """Where a data set stands.
+    """What of a data set is on this machine.
 
+    Parameters
+    ----------
     state
         "ready": prepared, the next load is immediate; "offline": works without a download;
         "files present": will be prepared from its files at the next load; else "needs download".
+    folder
+        of the data set.
+    files
+        its official files.
     prepared
         whether prepared (or rendered) arrays are in ``folder``.
     disk_bytes
@@ -79,8 +42,51 @@ class Status:
     download_bytes: int | None
 
 
+@dataclass(frozen=True)
+class FileStatus:
+    """One official file of a data set on this machine.
+
+    Parameters
+    ----------
+    source
+        what the file should be.
+    path
+        where it should be.
+    size
+        the bytes of the file there; None if there is none.
+    partial
+        the bytes of a download that was interrupted.
+    """
+
+    source: SourceFile
+    path: Path
+    size: int | None
+    partial: int
+
+    @property
+    def present(self) -> bool:
+        """Whether there is a file, right or not."""
+        return self.size is not None
+
+    @property
+    def size_differs(self) -> bool:
+        """Whether the file there does not have the official size."""
+        return self.size is not None and self.source.size is not None and self.size != self.source.size
+
+    @property
+    def usable(self) -> bool:
+        """Whether nothing has to be downloaded for this file."""
+        return self.present and not self.size_differs
+
+
 def status(recipe: Recipe, folder: Path) -> Status:
-    """Look at ``folder``, the one of this data set. Reads names and sizes only, so it is quick."""
+    """What of a data set is in its ``folder``. Reads names and sizes only, so it is quick.
+
+    Examples
+    --------
+    >>> status(uw.data.find("mnist"), uw.data.data_folder() / "mnist").state
+    'needs download'
+    """
     files = find_files(recipe, folder)
     is_prepared = _is_prepared(folder)
     return Status(
@@ -94,20 +100,55 @@ def status(recipe: Recipe, folder: Path) -> Status:
 
 
 def find_files(recipe: Recipe, folder: Path) -> tuple[FileStatus, ...]:
-    """What lies at the place of each of the data set's files."""
+    """The status of each of the data set's official files.
+
+    Examples
+    --------
+    >>> [file.present for file in find_files(uw.data.find("celeba"), Path("nowhere"))]
+    [False, False]
+    """
     return tuple(_file_status(file, folder / file.name) for file in recipe.files)
 
 
-def describe(recipe: Recipe, found: Status) -> dict[str, Any]:
-    """Everything that is known about a data set, in plain types, for a JSON file."""
+def describe(recipe: Recipe, status: Status) -> dict[str, Any]:
+    """Everything that is known about a data set, as values that JSON can hold.
+
+    Examples
+    --------
+    >>> recipe = uw.data.find("pendulum")
+    >>> describe(recipe, status(recipe, Path("pendulum")))["state"]
+    'offline'
+    """
     return {
-        **{key: getattr(recipe, key) for key in _FACTS},
-        **{key: getattr(found, key) for key in ("state", "prepared", "disk_bytes", "download_bytes")},
-        "folder": str(found.folder),
+        "name": recipe.name,
+        "title": recipe.title,
+        "label": recipe.label,
+        "summary": recipe.summary,
+        "images": recipe.images,
+        "factors": recipe.factors,
+        "num_images": recipe.num_images,
+        "image_shape": recipe.image_shape,
+        "factor_names": recipe.factor_names,
+        "licence": recipe.licence,
+        "citation": recipe.citation,
+        "homepage": recipe.homepage,
+        "package": recipe.package,
+        "offline": recipe.offline,
+        "state": status.state,
+        "prepared": status.prepared,
+        "disk_bytes": status.disk_bytes,
+        "download_bytes": status.download_bytes,
+        "folder": str(status.folder),
         "files": [
-            {**asdict(file.source), "path": str(file.path), "present": file.present}
-            | {"found_size": file.found, "size_differs": file.size_differs, "partial_size": file.partial}
-            for file in found.files
+            {
+                **asdict(file.source),
+                "path": str(file.path),
+                "present": file.present,
+                "found_size": file.size,
+                "size_differs": file.size_differs,
+                "partial_size": file.partial,
+            }
+            for file in status.files
         ],
     }
 
@@ -149,9 +190,11 @@ def _disk_bytes(folder: Path) -> int:
 
 
 def _blocks(path: Path) -> int:
-    # Files of rendered images are sparse: what counts is the blocks that they take, where the system tells.
+    # Files of rendered images are sparse: what counts is the blocks that they take, which Windows does not count.
     try:
-        found = path.stat()
+        entry = path.stat()
     except OSError:  # gone since it was listed
         return 0
-    return getattr(found, "st_blocks", 0) * 512 or found.st_size if path.is_file() else 0
+    if not path.is_file():
+        return 0
+    return entry.st_size if sys.platform == "win32" else entry.st_blocks * 512 or entry.st_size
