@@ -63,14 +63,16 @@ def score(
     """Score codes that any encoder made, kept in an .npz file."""
     load_extensions(imports)
     from unweave import metrics as room
-    from unweave.evaluation import metrics_for_arrays
 
     asked = [] if names.strip() in ("paper", "all") else _names(names)
     for name in asked:
-        room.METRICS[name]
+        room.METRICS.check(name)
     arrays = _read(codes)
     factors, log_variance = arrays.get("factors"), arrays.get("log_variance")
-    asked = asked or metrics_for_arrays(names.strip(), factors, log_variance is not None)
+    if not asked:
+        from unweave.evaluation import metrics_for_arrays
+
+        asked = metrics_for_arrays(names.strip(), factors, log_variance is not None)
     params = _params(settings or [], asked)
     judged: Any = None
     if test is not None:
@@ -112,11 +114,16 @@ def evaluate(
 ) -> int:
     """Score a trained run on its data set. Each image is encoded at most once, and the codes are kept."""
     load_extensions(imports)
+    wanted: Any = names.strip() if names.strip() in ("paper", "all") else _names(names)
+    if not isinstance(wanted, str):
+        from unweave.evaluation import find_metric
+
+        for name in wanted:
+            find_metric(name)  # a mistyped name is refused before torch is imported
     from unweave import evaluation as room
     from unweave.data.registry import load_described
     from unweave.training import load
 
-    wanted: Any = names.strip() if names.strip() in ("paper", "all") else _names(names)
     loaded = load(run)
     if data is None and size is None:
         images = load_described(loaded.spec.data)
