@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 import unweave as uw
+from unweave.data.batches import to_tensor
 from unweave.errors import ArgumentError
 from unweave.methods import (
     Decodes,
@@ -291,3 +292,26 @@ def test_what_is_registered_is_checked():
     with pytest.raises(ArgumentError, match="strength = 'beta'"):
         register_method("wrong", strength="beta")(AffineFlow)
     assert "wrong" not in uw.methods.METHODS
+
+
+def test_what_encodes_is_evaluated(bars, tmp_path):
+    run = uw.train(uw.methods.create("small_gan", bars), bars, 3, 8, out=tmp_path / "run", pictures=False)
+    options = {"num_train": 60, "num_test": 30}
+    scores = uw.evaluate(run, bars, ["mig", "sap"], **options)
+    with torch.no_grad():
+        codes = run.method.encode(to_tensor(bars.images(np.arange(64)))).mean.numpy()
+    by_hand = uw.evaluate(lambda images: codes[_rows(images)], bars, ["mig", "sap"], **options)
+    for name in ("mig", "sap"):
+        assert scores[name].value == pytest.approx(by_hand[name].value, abs=1e-6)
+    again = uw.evaluate(uw.load(tmp_path / "run"), bars, ["mig", "sap"], **options)
+    assert again["mig"].value == scores["mig"].value
+    with pytest.raises(ArgumentError, match="unsupervised"):
+        uw.evaluate(run, bars, ["unsupervised"])
+    with pytest.raises(ArgumentError):
+        uw.evaluate(uw.methods.create("affine_flow", bars), bars, ["mig"])
+
+
+def _rows(images):
+    """The rows of images of ``bars``: where they are bright."""
+    column = (images[..., 0] == 255).all(1).argmax(1)
+    return 8 * (images[..., 0] >= 200).all(2).argmax(1) + column
