@@ -9,7 +9,8 @@ from unweave.analyses.runs import available_metrics, disentanglement_scores, ind
 from unweave.analyses.statistics.intervals import grouped_intervals
 from unweave.study.results import NotInStudyError, select, wide
 
-LEARNERS = ("downstream_logistic", "downstream_gbt")
+# The names under which studies keep the scores of each learner, and their labels in figures.
+LEARNERS = {"downstream_logistic": "LR", "downstream_gbt": "GBT"}
 _PARTS = ("10", "100", "1000", "10000", "efficiency")
 _ATTRIBUTES = "attribute_classification."
 

@@ -1,6 +1,5 @@
-"""Pictures of data sets, representations and results."""
+"""Pictures of data sets, methods and runs; the figures and tables of papers; the report of a study."""
 
-from unweave.figures.contact_sheet import contact_sheet, gallery
-from unweave.figures.sheet import check_picture_path, save_picture
+import lazy_loader
 
-__all__ = ["check_picture_path", "contact_sheet", "gallery", "save_picture"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,9 +1,12 @@
-"""How figures of studies look: one colour per method everywhere, names as in the papers, paper-width text."""
+"""Names, colours and sizes that all figures share.
+
+Names and colours are declared with the methods, metrics and data sets themselves; here they are looked up, so that what
+a user registers has a name and a colour in every figure.
+"""
 
 from __future__ import annotations
 
 import colorsys
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,63 +16,15 @@ import matplotlib as mpl
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
+from unweave import methods
+from unweave.analyses.downstream import LEARNERS
 from unweave.analyses.variants import variant_order
 from unweave.data.registry import RECIPES
+from unweave.evaluation.model_metrics import MODEL_METRICS
+from unweave.metrics import METRICS
 
 WIDTH = 6.75  # inches: the text width of the papers
-
-# Okabe and Ito's colours, which the colour-blind can tell apart; the marker tells apart methods of one colour.
-_BLUE, _ORANGE, _GREEN, _VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
-_SKY, _PINK, _YELLOW, _BLACK, _GREY = "#56B4E9", "#CC79A7", "#B8A800", "#000000", "#7F7F7F"
-_METHODS: dict[str, tuple[str, str, str]] = {
-    "vae": ("VAE", _BLACK, "p"),
-    "beta_vae": ("β-VAE", _BLUE, "o"),
-    "factor_vae": ("FactorVAE", _ORANGE, "s"),
-    "beta_tcvae": ("β-TCVAE", _GREEN, "^"),
-    "dip_vae_i": ("DIP-VAE-I", _VERMILION, "D"),
-    "dip_vae_ii": ("DIP-VAE-II", _PINK, "v"),
-    "annealed_vae": ("AnnealedVAE", _SKY, "P"),
-    "full_vae": ("FullVAE", _VERMILION, "X"),
-    "ivae": ("iVAE", _ORANGE, "h"),
-    "idvae": ("IDVAE", _GREEN, "v"),
-    "ss_ivae": ("SS-iVAE", _YELLOW, "<"),
-    "ss_idvae": ("SS-IDVAE", _PINK, ">"),
-    "gvae": ("GVAE", _PINK, "d"),
-    "ml_vae": ("ML-VAE", _GREY, "s"),
-    "ada_gvae": ("Ada-GVAE", _BLACK, "^"),
-    "ada_ml_vae": ("Ada-ML-VAE", _YELLOW, "v"),
-    "ms_vae": ("MS-VAE", _ORANGE, "P"),
-    "ms_gan": ("MS-GAN", _VERMILION, "o"),
-    "ms_flow": ("MS-FLOW", _PINK, "<"),
-}
-_TAKEN = {(color, marker) for _, color, marker in _METHODS.values()}
-_SPARE = [
-    (color, marker)
-    for color in (_BLUE, _ORANGE, _GREEN, _VERMILION, _SKY, _PINK, _YELLOW, _BLACK, _GREY)
-    for marker in "os^DvPX*hd<>"
-    if (color, marker) not in _TAKEN
-]
 _DARK, _PALE = 0.25, 0.78  # the lightness of the first and the last of a method's variants
-_METRICS = {
-    "beta_vae": "BetaVAE",
-    "factor_vae": "FactorVAE",
-    "mig": "MIG",
-    "dci": "DCI",
-    "dci.completeness": "DCI compl.",
-    "dci.informativeness_test": "DCI inform.",
-    "modularity": "Modularity",
-    "explicitness": "Explicitness",
-    "sap": "SAP",
-    "z_diff": "Z-diff",
-    "udr": "UDR",
-    "gaussian_total_correlation": "Total correlation",
-    "unsupervised": "ELBO",
-    "unsupervised.elbo": "ELBO",
-    "unsupervised.kl": "KL",
-    "unsupervised.reconstruction": "Reconstruction",
-    "downstream_logistic": "LR",
-    "downstream_gbt": "GBT",
-}
 _RC: dict[Any, Any] = {
     "font.size": 8,
     "axes.titlesize": 8,
@@ -93,56 +48,79 @@ _RC: dict[Any, Any] = {
 def method_name(method: str, *details: str) -> str:
     """A method's name as the papers write it, with its variant and other ``details`` in brackets.
 
+    Examples
+    --------
     >>> method_name("ss_idvae", "u predicted", "labelled 100")
     'SS-IDVAE (u predicted, labelled 100)'
     """
-    name = _METHODS[method][0] if method in _METHODS else method.replace("_", " ")
+    name = methods.describe(method).label if method in methods.METHODS else method.replace("_", " ")
     present = [detail for detail in details if detail]
     return f"{name} ({', '.join(present)})" if present else name
 
 
 def metric_name(metric: str) -> str:
-    """A metric's short name, for axes; ``downstream_gbt.100`` becomes "GBT 100"."""
-    if metric in _METRICS:
-        return _METRICS[metric]
+    """The short name of a metric or of a part of one, for axes.
+
+    Examples
+    --------
+    >>> metric_name("mig"), metric_name("dci.completeness"), metric_name("downstream_gbt.100")
+    ('MIG', 'DCI compl.', 'GBT 100')
+    """
     stem, dot, part = metric.partition(".")
-    return f"{_METRICS.get(stem, stem)} {part}".replace("_", " ") if dot else metric.replace("_", " ")
+    known = MODEL_METRICS.get(stem) or METRICS.get(stem)
+    if known is not None and part in known.parts:
+        return known.parts[part]
+    label = known.label if known is not None else LEARNERS.get(stem, stem.replace("_", " "))
+    return f"{label} {part.replace('_', ' ')}" if dot else label
 
 
 def data_name(data: str) -> str:
-    """A data set's name as the papers write it; the last two parts of the path of a folder of images."""
+    """A data set's name as the papers write it; the last two parts of the path of a folder of images.
+
+    Examples
+    --------
+    >>> data_name("dsprites"), data_name("/home/someone/images/faces")
+    ('dSprites', 'images/faces')
+    """
     if Path(data).is_absolute():
         return "/".join(Path(data).parts[-2:]).removeprefix("//")
     return RECIPES[data].label if data in RECIPES else data
 
 
 def representation_name(representation: str, labels: str = "") -> str:
-    """Which codes, for people.
+    """Which codes were scored, and from which labels u they were computed.
 
+    Examples
+    --------
     >>> representation_name("mean", "given")
     'mean (u given)'
     """
     return f"{representation} (u {labels})" if labels else representation
 
 
-def method_styles(methods: Iterable[tuple[str, str]]) -> dict[tuple[str, str], dict[str, Any]]:
-    """Per method and variant its ``color`` and ``marker``, in the order of ``method_order``.
+def method_styles(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], dict[str, Any]]:
+    """The ``color`` and ``marker`` of each method and variant, in the order of :func:`method_order`.
 
-    They are the same in every figure, whatever other methods it shows. A method that the papers do not have gets a
-    colour and a marker that its name decides, and no method of the papers has both. Variants of one method share its
-    marker and are shades of its colour, from dark to pale in their order among those that are shown.
+    They are the same in every figure, whatever other methods it shows. A method that declares none gets a colour and a
+    marker that its name decides, and no built-in method has both. Variants of one method share its marker and are
+    shades of its colour, from dark to pale in their order among those that are shown.
 
+    Parameters
+    ----------
+    pairs
+        of a method's name and a variant, "" for none.
+
+    Examples
+    --------
     >>> method_styles([("beta_vae", "")])
     {('beta_vae', ''): {'color': '#0072B2', 'marker': 'o'}}
     """
     variants: dict[str, list[str]] = {}
-    for method, variant in sorted(set(methods), key=lambda pair: method_order(*pair)):
+    for method, variant in sorted(set(pairs), key=lambda pair: method_order(*pair)):
         variants.setdefault(method, []).append(variant)
     styles = {}
     for method, names in variants.items():
-        color, marker = (
-            _METHODS[method][1:] if method in _METHODS else _SPARE[zlib.crc32(method.encode()) % len(_SPARE)]
-        )
+        color, marker = methods.style(method)
         for variant, shade in zip(names, _shades(color, len(names)), strict=True):
             styles[method, variant] = {"color": shade, "marker": marker}
     return styles
@@ -153,30 +131,51 @@ def _shades(color: str, count: int) -> list[str]:
     if count == 1:
         return [color]
     hue, _, saturation = colorsys.rgb_to_hls(*to_rgb(color))
-    steps = (_DARK + (_PALE - _DARK) * place / (count - 1) for place in range(count))
+    steps = (_DARK + (_PALE - _DARK) * index / (count - 1) for index in range(count))
     return [to_hex(colorsys.hls_to_rgb(hue, lightness, saturation)) for lightness in steps]
 
 
 def method_order(method: str, variant: str = "") -> tuple[Any, ...]:
-    """A sorting key: the papers' order, then the alphabet; variants of a method by their numbers."""
-    known = list(_METHODS)
-    return (known.index(method) if method in known else len(known), method, variant_order(variant), variant)
+    """A sorting key: the order that methods declare, then the alphabet; variants of a method by their numbers.
+
+    Examples
+    --------
+    >>> sorted(["mine", "idvae", "beta_vae"], key=method_order)
+    ['beta_vae', 'idvae', 'mine']
+    """
+    known = method in methods.METHODS
+    order = float(methods.describe(method).order) if known else float("inf")
+    return (order, method, variant_order(variant), variant)
 
 
 def legend_columns(names: Iterable[str], width: float = WIDTH) -> int:
-    """How many entries of a legend stand side by side within ``width`` inches."""
+    """How many entries of a legend fit side by side within ``width`` inches.
+
+    Examples
+    --------
+    >>> legend_columns(["β-VAE", "FactorVAE"])
+    7
+    """
     longest = max(map(len, names), default=0)
     return max(1, int(width / (0.4 + 0.055 * longest)))
 
 
 @contextmanager
 def paper_style() -> Iterator[None]:
-    """Matplotlib's settings for figures at paper width."""
+    """Matplotlib's settings for figures at paper width.
+
+    Examples
+    --------
+    >>> with paper_style():
+    ...     figure, axes = new_figure(WIDTH, 2, ncols=3)
+    >>> axes.shape
+    (1, 3)
+    """
     with mpl.rc_context(_RC):
         yield
 
 
 def new_figure(width: float, height: float, **subplots: Any) -> tuple[Figure, Any]:
-    """A figure that no window system knows of, and its axes as a 2-D array; call within ``paper_style``."""
+    """A figure of a size in inches, outside pyplot, and its axes as a 2-D array; call it within :func:`paper_style`."""
     figure = Figure(figsize=(width, height))
     return figure, figure.subplots(squeeze=False, **subplots)

@@ -6,18 +6,27 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 from PIL import Image
 
 from unweave.arrays import AnyArray
 from unweave.data.dataset import Dataset
 
 TILE = 96  # pixels, about
-_LARGEST = 160
+_LARGEST = 160  # pixels: larger images are made smaller
 _MOST_LINES = 8  # a 2-d array (time, variables) with more variables than this is plotted as one line
 
 
 def draw_tiles(data: Dataset, groups: Sequence[AnyArray]) -> list[list[Image.Image]]:
-    """For each group of observations (n, …) its n tiles, RGB."""
+    """For each group of observations (n, …) its n tiles, RGB.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((2, 32, 32, 1), np.uint8))
+    >>> [[tile.size for tile in group] for group in draw_tiles(data, [data.images([0, 1])])]
+    [[(96, 96), (96, 96)]]
+    """
     if data.is_images:
         return [[_picture_tile(image) for image in group] for group in groups]
     return _line_plots([group.astype(np.float64) for group in groups])
@@ -38,13 +47,10 @@ def _picture_tile(image: AnyArray) -> Image.Image:
 
 def _line_plots(groups: Sequence[AnyArray]) -> list[list[Image.Image]]:
     """Line plots without numbers, all with the same axes so that they compare."""
-    # The object-oriented interface: pyplot would change the global state of a caller's notebook.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     low = min(float(group.min()) for group in groups)
     high = max(float(group.max()) for group in groups)
     margin = 0.06 * (high - low) or 1.0
+    # Not by pyplot, which would change the global state of a caller's notebook.
     figure = Figure(figsize=(TILE * 1.25 / 100, TILE / 100), dpi=100)
     canvas: Any = FigureCanvasAgg(figure)  # its methods have no types
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), xticks=[], yticks=[], ylim=(low - margin, high + margin))

@@ -98,5 +98,5 @@ def create_pictures() -> Callback:
 
     It lives in a room above this one, which is named here and imported only when pictures are wanted.
     """
-    pictures: Callback = resolve_name("unweave.figures.pictures:Pictures")()
+    pictures: Callback = resolve_name("unweave.figures.run_pictures:Pictures")()
     return pictures

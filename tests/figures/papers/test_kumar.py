@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 import unweave as uw
 from unweave.analyses import simulate_results
 from unweave.analyses.reconstruction import reconstruction_trade_off
-from unweave.figures.latent import units
+from unweave.figures.model_pictures import traversal_units
 from unweave.figures.papers.kumar import (
     PAPER,
     attribute_table,
@@ -137,7 +137,7 @@ def test_the_units_of_a_traversal_are_told_where_the_prior_depends_on_labels(tmp
         method = uw.methods.create(
             name, data, latent_size=2, architecture="mlp", labels=["kind"] if name == "idvae" else None
         )
-        rows[name] = units(method)
+        rows[name] = traversal_units(method)
     assert rows == {"beta_vae": "", "idvae": ", in deviations of its codes (labels not given)"}
     caption = next(one.caption for one in PAPER.exhibits if one.name == "kumar-fig03-traversals")
     assert "-2 to 2" not in caption

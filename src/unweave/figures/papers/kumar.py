@@ -14,12 +14,12 @@ from unweave.analyses.reconstruction import SCORES, reconstruction_trade_off
 from unweave.analyses.runs import best_runs
 from unweave.analyses.variants import method_variants
 from unweave.errors import UnweaveError
-from unweave.figures.labelling import Line, label_points
-from unweave.figures.latent import traversal_rows, units
-from unweave.figures.models import load_autoencoder
+from unweave.figures.grids import Block, paper_grid
+from unweave.figures.model_pictures import traversal_rows, traversal_units
+from unweave.figures.papers.models import load_autoencoder
 from unweave.figures.papers.paper import Exhibit, Paper
 from unweave.figures.papers.tables import format_interval, interval_column, setting_column, sort_rows
-from unweave.figures.plate import Block, plate
+from unweave.figures.point_labels import LabelledLine, label_points
 from unweave.figures.style import (
     WIDTH,
     data_name,
@@ -119,12 +119,12 @@ def best_traversals(results: Results, metric: str = "sap", columns: int = 9) -> 
             problems.append(f"{heading}: {error}")
             continue
         rows = traversal_rows(model, images, columns=columns)
-        about = f"{metric_name(metric)} {value:.3f}{units(model)}"
+        about = f"{metric_name(metric)} {value:.3f}{traversal_units(model)}"
         blocks.setdefault(name, []).append(Block(heading, about, rows))
     if not blocks:
         raise NotInStudyError(f"the best runs cannot be shown: {'; '.join(problems)}")
     note = f"Not shown: {'; '.join(problems)}" if problems else ""
-    return {name: plate(of_data, across=2, note=note) for name, of_data in blocks.items()}
+    return {name: paper_grid(of_data, across=2, note=note) for name, of_data in blocks.items()}
 
 
 def values_per_image(results: Results) -> dict[str, int]:
@@ -152,13 +152,13 @@ def _draw_line(axes: Any, points: pd.DataFrame, score: str, style: dict[str, Any
 
 def _lines(
     medians: pd.DataFrame, data: str, score: str, styles: dict[tuple[str, str], dict[str, Any]]
-) -> list[Line]:
+) -> list[LabelledLine]:
     """The points of each method with their strengths as labels."""
     lines = []
     for pair, style in styles.items():
         points = _points(medians, data, pair).dropna(subset=["error", score])
         texts = ["" if pd.isna(strength) else f"{strength:g}" for strength in points["strength"]]
-        lines.append(Line(points[["error", score]].to_numpy(np.float64), texts, style["color"]))
+        lines.append(LabelledLine(points[["error", score]].to_numpy(np.float64), texts, style["color"]))
     return lines
 
 

@@ -1,5 +1,5 @@
 """A study's report: every figure and table of the papers that its results allow, on one page."""
 
-from unweave.figures.report.write import ReportError, write_report
+import lazy_loader
 
-__all__ = ["ReportError", "write_report"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

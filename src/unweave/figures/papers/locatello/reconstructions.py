@@ -12,10 +12,9 @@ from PIL import Image
 from unweave.analyses.variants import with_variant
 from unweave.data.batches import to_tensor
 from unweave.errors import ArgumentError, DataError
-from unweave.figures.models import load_autoencoder
+from unweave.figures.grids import Block, Row, paper_grid
+from unweave.figures.papers.models import load_autoencoder
 from unweave.figures.papers.paper import Exhibit
-from unweave.figures.plate import Block, plate
-from unweave.figures.sheet import Row
 from unweave.figures.style import data_name, method_name
 from unweave.figures.tiles import draw_tiles
 from unweave.study import NotInStudyError, Results
@@ -44,7 +43,7 @@ def _reconstructions(results: Results) -> Figure:
         rows.append(Row(data_name(str(data)), detail, tiles))
     if not rows:
         raise NotInStudyError(f"no model can be shown: {'; '.join(problems)}")
-    return plate([Block("", "", rows)], note=f"Not shown: {'; '.join(problems)}" if problems else "")
+    return paper_grid([Block("", "", rows)], note=f"Not shown: {'; '.join(problems)}" if problems else "")
 
 
 def _pairs(folder: Path, name: str) -> list[Image.Image]:

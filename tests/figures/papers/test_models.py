@@ -6,8 +6,8 @@ import torch
 
 import unweave as uw
 from unweave.errors import ArgumentError
-from unweave.figures.latent import reconstructions, traversals
-from unweave.figures.models import load_autoencoder
+from unweave.figures.model_pictures import reconstructions, traversals
+from unweave.figures.papers.models import load_autoencoder
 from unweave.methods import METHODS, register_method
 from unweave.methods.method import Method, Player, Posterior, Terms
 

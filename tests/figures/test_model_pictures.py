@@ -3,29 +3,21 @@ import math
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 
 import unweave as uw
 from unweave.errors import ArgumentError
-from unweave.figures.latent import loss_curves, reconstructions, save_traversal_animation, traversals
+from unweave.figures import reconstructions, samples, save_traversal_animation, traversals
+from unweave.methods import Method
+from unweave.methods.spec import MethodSpec
 from unweave.objectives import kl_to_standard_normal, usage
 
 
 @pytest.fixture
-def trained(tmp_path):
+def trained():
     images = np.random.default_rng(0).integers(0, 256, (40, 32, 32, 3), dtype=np.uint8)
     data = uw.data.from_arrays(images, name="noise")
     method = uw.methods.create("beta_vae", data, latent_size=3)
-    return uw.train(method, data, steps=3, batch_size=4, out=tmp_path / "run", log_every=1), data
-
-
-def test_a_run_directory_gets_its_pictures(trained):
-    run, _ = trained
-    for name in ("reconstructions.png", "traversals.png", "traversals.gif", "loss_curves.png"):
-        with Image.open(run.path / name) as picture:
-            assert picture.width > 100
-    with Image.open(run.path / "traversals.gif") as animation:
-        assert animation.n_frames == 24
+    return uw.train(method, data, steps=3, batch_size=4, log_every=1), data
 
 
 def test_pictures_depend_on_the_seed_alone(trained):
@@ -57,8 +49,49 @@ def test_wrong_arguments_are_refused(trained, tmp_path):
         save_traversal_animation(run.method, data, tmp_path / "x.png")
     with pytest.raises(ArgumentError, match="columns"):
         traversals(run.method, data, columns=1)
-    with pytest.raises(ArgumentError, match="no records"):
-        loss_curves([], "empty")
+    with pytest.raises(ArgumentError, match="span = 0"):
+        traversals(run.method, data, span=0)
+    with pytest.raises(ArgumentError, match="frames = 1: needs at least 2"):
+        save_traversal_animation(run.method, data, tmp_path / "x.gif", frames=1)
+    with pytest.raises(ArgumentError, match="rows = 0"):
+        samples(run.method, data, rows=0)
+
+
+def test_samples_are_those_of_the_method(trained):
+    run, data = trained
+    picture, again, other = (np.asarray(samples(run.method, data, seed, 2, 3)) for seed in (5, 5, 6))
+    np.testing.assert_array_equal(picture, again)
+    assert (picture != other).any()
+    with torch.inference_mode():
+        drawn = run.method.sample(6, torch.Generator().manual_seed(5)).numpy()
+    pixels = np.rint(drawn.transpose(0, 2, 3, 1) * 255).repeat(3, axis=1).repeat(3, axis=2)
+    top, left, step = 20 + 22 + 18, 20, 96 + 4  # margin and title, margin, tile and gap
+    for index, tile in enumerate(pixels):
+        y, x = top + index // 3 * step, left + index % 3 * step
+        np.testing.assert_array_equal(picture[y : y + 96, x : x + 96], tile)
+
+
+class Noise(Method):
+    """Generates noise and can do nothing else."""
+
+    def __init__(self, image_shape):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(image_shape))
+
+    def sample(self, n, generator=None):
+        return torch.randn(n, *self.scale.shape, generator=generator) * self.scale
+
+
+def test_each_picture_asks_for_what_it_needs():
+    data = uw.data.load("pendulum")
+    method = Noise(data.image_shape)
+    method.spec = MethodSpec("noise", list(data.image_shape))
+    assert samples(method, data, rows=1, columns=2).width > 0
+    for draw in (reconstructions, traversals):
+        with pytest.raises(ArgumentError, match="method = 'noise': does not both encode and decode images"):
+            draw(method, data)
+    with pytest.raises(ArgumentError, match="method = 'Linear': does not generate images"):
+        samples(torch.nn.Linear(2, 2), data)
 
 
 def test_latents_of_a_prior_given_labels_are_measured_by_their_own_moments():
@@ -71,7 +104,7 @@ def test_latents_of_a_prior_given_labels_are_measured_by_their_own_moments():
     one = torch.distributions.Normal(mean[:, 0], math.exp(-2))
     expected = torch.distributions.kl_divergence(one, torch.distributions.Normal(centre[0], spread)).mean()
     torch.testing.assert_close(kl, torch.stack([expected, torch.tensor(0.0)]), atol=1e-5, rtol=1e-5)
-    plain = usage(mean, log_variance, conditional=False)
-    torch.testing.assert_close(plain.kl, kl_to_standard_normal(mean, log_variance).mean(0))
-    assert plain.centre.tolist() == [0, 0]
-    assert plain.scale.tolist() == [1, 1]
+    unconditional = usage(mean, log_variance, conditional=False)
+    torch.testing.assert_close(unconditional.kl, kl_to_standard_normal(mean, log_variance).mean(0))
+    assert unconditional.centre.tolist() == [0, 0]
+    assert unconditional.scale.tolist() == [1, 1]

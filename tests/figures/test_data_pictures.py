@@ -12,7 +12,7 @@ from unweave.data.dataset import Dataset, from_grid, from_table
 from unweave.data.factors import FactorSpace
 from unweave.errors import ArgumentError, UnweaveError
 from unweave.figures import check_picture_path, contact_sheet, gallery, save_picture
-from unweave.figures.contact_sheet import _traversals
+from unweave.figures.data_pictures import _traversals
 from unweave.figures.tiles import draw_tiles
 
 SPACE = FactorSpace(["x", "y"], [12, 3], value_names={"y": ["low", "middle", "high"]})

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from unweave.figures.labelling import Line, label_points
+from unweave.figures.point_labels import LabelledLine, label_points
 
 
 def drawn(lines, inches=(3.0, 1.5)):
@@ -28,9 +28,9 @@ def drawn(lines, inches=(3.0, 1.5)):
 def test_many_lines_keep_their_labels_apart(seed):
     rng = np.random.default_rng(seed)
     lines = [
-        Line(
+        LabelledLine(
             np.stack([np.sort(rng.uniform(size=6)), rng.uniform(size=6)], axis=1),
-            [f"{which}{place}" for place in range(6)],
+            [f"{which}{point}" for point in range(6)],
             "black",
         )
         for which in range(5)
@@ -51,8 +51,8 @@ def test_many_lines_keep_their_labels_apart(seed):
 
 def test_a_label_is_near_its_point_and_few_points_have_all_labels():
     lines = [
-        Line(np.array([[0.0, 0.0], [1.0, 1.0]]), ["1", "16"], "black"),
-        Line(np.array([[0.5, 0.1]]), ["4"], "red"),
+        LabelledLine(np.array([[0.0, 0.0], [1.0, 1.0]]), ["1", "16"], "black"),
+        LabelledLine(np.array([[0.5, 0.1]]), ["4"], "red"),
     ]
     boxes, (line, point) = drawn(lines)
     for text, place in (("1", line[0]), ("16", line[1]), ("4", point[0])):
@@ -62,6 +62,9 @@ def test_a_label_is_near_its_point_and_few_points_have_all_labels():
 
 def test_points_without_text_and_empty_lines_are_fine():
     boxes, _ = drawn(
-        [Line(np.array([[0.0, 0.0], [1.0, 1.0]]), ["", "2"], "black"), Line(np.empty((0, 2)), [], "red")]
+        [
+            LabelledLine(np.array([[0.0, 0.0], [1.0, 1.0]]), ["", "2"], "black"),
+            LabelledLine(np.empty((0, 2)), [], "red"),
+        ]
     )
     assert list(boxes) == ["2"]

@@ -8,14 +8,14 @@ from pathlib import Path
 from unweave import data, training
 from unweave.data import Dataset
 from unweave.errors import ArgumentError
-from unweave.figures.latent import Autoencoder
+from unweave.figures.model_pictures import Autoencoder
 from unweave.study.perform import load_data
 
 
 def load_autoencoder(folder: Path, name: str) -> tuple[Autoencoder, Dataset]:
     """The method of a run's directory, and its data, which the study calls ``name``: a data set, or a folder of images.
 
-    A method that cannot encode and decode is refused. A run that no study made has no job: its data set has to have a
+    A method that cannot encode and decode is refused. A run outside a study has no job: its data set has to have a
     known name.
     """
     run = training.load(folder)

@@ -1,40 +1,61 @@
-"""A contact sheet: what a data set holds, at a glance."""
+"""Pictures of data sets: what they hold, at a glance."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image
 
-from unweave.arrays import AnyArray
+from unweave.arrays import AnyArray, IntArray
 from unweave.data.dataset import Dataset
 from unweave.data.factors import FactorArray, Size
 from unweave.data.rows import Grid
 from unweave.errors import ArgumentError
-from unweave.figures.sheet import Row, compose
+from unweave.figures.grids import Row, image_grid
 from unweave.figures.tiles import draw_tiles
+from unweave.parameters import Count, Seed, check_arguments
 
 _RANDOM_ROWS = 2
 _RANDOM_ROWS_UNLABELLED = 6
 
 
-def contact_sheet(data: Dataset, seed: int = 0, columns: int = 10) -> Image.Image:
-    """A picture of random images, then one row per factor: its traversal, all else held.
+def contact_sheet(data: Dataset, seed: Seed = 0, columns: Count = 10) -> Image.Image:
+    """Random images, then one row per factor: its traversal, all else held.
 
-    A discrete factor takes up to ``columns`` of its values, evenly spaced; a continuous one as many
-    points of its interval. In a data set that lacks combinations (a table), each traversal shows
-    the images that come nearest to this. What a stochastic data set draws is held along a traversal, too.
-    The picture depends on the data set, ``seed`` and ``columns`` only.
+    A discrete factor takes up to ``columns`` of its values, evenly spaced; a continuous one as many points of its
+    interval. In a data set that lacks combinations (a table), each traversal shows the images that come nearest to
+    this. What a stochastic data set draws is held along a traversal, too.
+
+    Parameters
+    ----------
+    data
+        of images, or of vectors, which are drawn as lines.
+    seed
+        of the choice of images. The picture depends on the data set, ``seed`` and ``columns`` only.
+    columns
+        the number of tiles in a row.
+
+    Returns
+    -------
+    PIL.Image.Image
+        the picture, with a title and labels.
+
+    Examples
+    --------
+    >>> images = np.arange(6, dtype=np.uint8)[:, None, None, None].repeat(8, 1).repeat(8, 2)
+    >>> data = uw.data.from_arrays(images, {"grey": np.arange(6)}, name="greys")
+    >>> uw.figures.contact_sheet(data, columns=3).height  # two rows of random images, one of the factor
+    412
     """
+    check_arguments(contact_sheet, {"seed": seed, "columns": columns})
     rng = np.random.default_rng(seed)
-    n_random = columns * (_RANDOM_ROWS if data.space else _RANDOM_ROWS_UNLABELLED)
-    shown = [_random_observations(data, n_random, rng)]
+    num_random = columns * (_RANDOM_ROWS if data.space else _RANDOM_ROWS_UNLABELLED)
+    groups = [_random_observations(data, num_random, rng)]
     traversals = _traversals(data, columns, rng) if data.space else []
     for which, _ in traversals:
-        shown.append(_observe_held(data, which, seed))
-    tiles = draw_tiles(data, shown)  # together, so that all line plots have the same axes
+        groups.append(_observe_held(data, which, seed))
+    tiles = draw_tiles(data, groups)  # together, so that all line plots have the same axes
 
     random = [tiles[0][start : start + columns] for start in range(0, len(tiles[0]), columns)]
     rows = [Row("random" if i == 0 else "", "", row) for i, row in enumerate(random)]
@@ -42,32 +63,53 @@ def contact_sheet(data: Dataset, seed: int = 0, columns: int = 10) -> Image.Imag
         traversals, tiles[1:], data.space.names, data.space.sizes, strict=True
     ):
         first = len(rows) == len(random)
-        rows.append(Row(name, _size_text(size), row_tiles, captions, apart=first))
-    return compose(f"{data.name}: {_contents(data)}", rows)
+        rows.append(Row(name, _size_text(size), row_tiles, captions, gap_above=first))
+    return image_grid(f"{data.name}: {_contents(data)}", rows)
 
 
-def gallery(datasets: Sequence[Dataset], seed: int = 0, columns: int = 12) -> Image.Image:
-    """One labelled row of random images per data set."""
+def gallery(datasets: Sequence[Dataset], seed: Seed = 0, columns: Count = 12) -> Image.Image:
+    """One labelled row of random images per data set.
+
+    Parameters
+    ----------
+    datasets
+        at least one.
+    seed
+        of the choice of images.
+    columns
+        the number of images of each.
+
+    Returns
+    -------
+    PIL.Image.Image
+        the picture.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8), name="black")
+    >>> uw.figures.gallery([data, data], columns=3).height
+    236
+    """
+    check_arguments(gallery, {"seed": seed, "columns": columns})
     if not datasets:
         raise ArgumentError("datasets", datasets, "needs at least one data set")
     rows = []
     for data in datasets:
         images = _random_observations(data, columns, np.random.default_rng(seed))
         rows.append(Row(data.name, _contents(data), draw_tiles(data, [images])[0]))
-    return compose(None, rows)
+    return image_grid(None, rows)
 
 
 # --- what is shown -------------------------------------------------------------------------------
 
 
 def _random_observations(data: Dataset, n: int, rng: np.random.Generator) -> AnyArray:
-    if n < 1:
-        raise ArgumentError("columns", n, "needs at least 1")
+    """``n`` random observations, none twice where there are enough."""
     if data.index is None:
         return data.images(data.sample_factors(n, rng), rng)
     if len(data) == 0:
         raise ArgumentError("data", data.name, "has no images to show")
-    if data.sampler is None and len(data) >= n:  # no image twice
+    if data.sampler is None and len(data) >= n:
         return data.images(rng.choice(len(data), n, replace=False), rng)
     return data.images(data.sample_rows(n, rng), rng)
 
@@ -81,8 +123,8 @@ def _traversals(data: Dataset, columns: int, rng: np.random.Generator) -> list[t
         return [(f, [_value_text(data, names[k], v) for v in f[:, k]]) for k, f in enumerate(picked)]
     table = data.factors(np.arange(len(data)))
     nearest = _Nearest(data, table, int(rng.integers(len(table))))
-    found = [nearest.along(k, columns) for k in range(len(names))]
-    return [(r, [_value_text(data, names[k], v) for v in table[r, k]]) for k, r in enumerate(found)]
+    rows = [nearest.along(k, columns) for k in range(len(names))]
+    return [(r, [_value_text(data, names[k], v) for v in table[r, k]]) for k, r in enumerate(rows)]
 
 
 def _along(base: FactorArray, k: int, size: Size, columns: int) -> FactorArray:
@@ -111,11 +153,11 @@ class _Nearest:
             self.distances[:, k] = apart / span if self.space.is_ordered(name) else apart > 0
         self.total = self.distances.sum(axis=1)
 
-    def along(self, k: int, columns: int) -> npt.NDArray[np.int64]:
+    def along(self, k: int, columns: int) -> IntArray:
         others = self.total - self.distances[:, k]
         return np.array([group[np.argmin(others[group])] for group in self._groups(k, columns)], np.int64)
 
-    def _groups(self, k: int, columns: int) -> list[npt.NDArray[np.int64]]:
+    def _groups(self, k: int, columns: int) -> list[IntArray]:
         """Rows grouped by the value of factor k: equal values, or else equal quantiles."""
         column = self.table[:, k]
         if isinstance(self.space.sizes[k], tuple):
@@ -128,13 +170,14 @@ class _Nearest:
 
 
 def _observe_held(data: Dataset, which: AnyArray, seed: int) -> AnyArray:
+    """Observations of given rows or factors, with the same noise in all."""
     # One at a time, each with the same random source: what is drawn is then the same in all of them.
     return np.concatenate(
         [data.images(which[i : i + 1], np.random.default_rng(seed)) for i in range(len(which))]
     )
 
 
-# --- words ---------------------------------------------------------------------------------------
+# --- texts ---------------------------------------------------------------------------------------
 
 
 def _contents(data: Dataset) -> str:

@@ -1,0 +1,13 @@
+from . import papers as papers
+from .data_pictures import contact_sheet as contact_sheet
+from .data_pictures import gallery as gallery
+from .model_pictures import reconstructions as reconstructions
+from .model_pictures import samples as samples
+from .model_pictures import save_traversal_animation as save_traversal_animation
+from .model_pictures import traversals as traversals
+from .picture_files import check_picture_path as check_picture_path
+from .picture_files import save_picture as save_picture
+from .report import ReportError as ReportError
+from .report import write_report as write_report
+from .run_pictures import Pictures as Pictures
+from .run_pictures import loss_curves as loss_curves

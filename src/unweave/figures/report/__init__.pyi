@@ -1,0 +1,2 @@
+from .write import ReportError as ReportError
+from .write import write_report as write_report

@@ -1,0 +1,96 @@
+"""Pictures of a run: how training went, and what the method does at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from PIL import Image
+
+from unweave.errors import ArgumentError
+from unweave.figures.model_pictures import (
+    Autoencoder,
+    Generator,
+    reconstructions,
+    samples,
+    save_traversal_animation,
+    traversals,
+)
+from unweave.figures.picture_files import save_picture
+from unweave.training import Callback, Run
+
+
+class Pictures(Callback):
+    """Writes pictures into the run directory when training ends.
+
+    Loss curves for every method; for one that encodes and decodes also reconstructions and latent traversals (PNG and
+    GIF); for one that only generates, samples. ``train`` calls it unless it is given ``pictures=False``.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8))
+    >>> method = uw.methods.create("vae", data, latent_size=2, architecture="mlp")
+    >>> run = uw.train(method, data, steps=1, out="run", pictures=False)
+    >>> uw.figures.Pictures().on_end(run)
+    >>> sorted(path.name for path in run.path.glob("*.*") if path.suffix in (".png", ".gif"))
+    ['loss_curves.png', 'reconstructions.png', 'traversals.gif', 'traversals.png']
+    """
+
+    def on_end(self, run: Run) -> None:
+        """Draw what the run's method, directory and data allow."""
+        if run.path is None or run.data is None:
+            return
+        method = run.method
+        if isinstance(method, Autoencoder):
+            save_picture(reconstructions(method, run.data), run.path / "reconstructions.png")
+            save_picture(traversals(method, run.data), run.path / "traversals.png")
+            save_traversal_animation(method, run.data, run.path / "traversals.gif")
+        elif isinstance(method, Generator):
+            save_picture(samples(method, run.data), run.path / "samples.png")
+        title = f"{run.spec.method.name} on {run.data.name}"
+        save_picture(loss_curves(run.records, title), run.path / "loss_curves.png")
+
+
+def loss_curves(records: Sequence[Mapping[str, float]], title: str) -> Image.Image:
+    """Every logged value against the step, one small plot each.
+
+    Parameters
+    ----------
+    records
+        what was logged, in order: ``run.records``.
+    title
+        of the picture.
+
+    Returns
+    -------
+    PIL.Image.Image
+        the picture.
+
+    Examples
+    --------
+    >>> uw.figures.loss_curves([{"step": 10, "loss": 4.0}, {"step": 20, "loss": 2.0}], "A run").size
+    (396, 308)
+    """
+    if not records:
+        raise ArgumentError("records", [], "has no records to plot")
+    names = [name for name in records[-1] if name not in ("step", "images_per_second")]
+    columns = min(3, len(names))
+    rows = -(-len(names) // columns)
+    figure = Figure(figsize=(3.6 * columns, 0.4 + 2.4 * rows), dpi=110, layout="constrained")
+    figure.suptitle(title, fontsize=11)
+    canvas: Any = FigureCanvasAgg(figure)
+    for index, name in enumerate(names):
+        axes = figure.add_subplot(rows, columns, index + 1)
+        points = [(record["step"], record[name]) for record in records if name in record]
+        axes.plot(
+            *zip(*points, strict=True), color="#0072b2", linewidth=1.3, marker="." if len(points) < 3 else ""
+        )
+        axes.set_title(name, fontsize=9)
+        axes.tick_params(labelsize=7)
+        axes.grid(alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    canvas.draw()
+    return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")

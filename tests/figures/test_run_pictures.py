@@ -1,0 +1,74 @@
+"""Each run directory gets the pictures that its method allows."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import unweave as uw
+from unweave.errors import ArgumentError
+from unweave.figures import loss_curves
+from unweave.methods import METHODS, register_method
+from unweave.methods.method import Method, Player, Terms
+
+
+def pictures_in(folder):
+    return {path.name for path in folder.iterdir() if path.suffix in (".png", ".gif")}
+
+
+def test_a_method_that_encodes_and_decodes_has_reconstructions_and_traversals(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (40, 32, 32, 3), dtype=np.uint8)
+    data = uw.data.from_arrays(images, name="noise")
+    method = uw.methods.create("beta_vae", data, latent_size=3)
+    uw.train(method, data, steps=3, batch_size=4, out=tmp_path, log_every=1)
+    assert pictures_in(tmp_path) == {
+        "reconstructions.png",
+        "traversals.png",
+        "traversals.gif",
+        "loss_curves.png",
+    }
+    for name in pictures_in(tmp_path):
+        with Image.open(tmp_path / name) as picture:
+            assert picture.width > 100
+    with Image.open(tmp_path / "traversals.gif") as animation:
+        assert animation.n_frames == 24
+
+
+class Average(Method):
+    """Learns the mean observation; can be trained and nothing else."""
+
+    def __init__(self, image_shape):
+        super().__init__()
+        self.mean = torch.nn.Parameter(torch.zeros(image_shape))
+
+    def begin(self, batch, step, generator):
+        return (batch.images - self.mean).square().mean()
+
+    def players(self):
+        return [Player("model", list(self.parameters()), lambda error: Terms.of(error=(error, 1.0)))]
+
+
+class Gaussian(Average):
+    """Generates, but does not encode, as a GAN."""
+
+    def sample(self, n, generator=None):
+        return self.mean + torch.randn(n, *self.mean.shape, generator=generator)
+
+
+@pytest.mark.parametrize(
+    ("kind", "pictures"),
+    [(Average, {"loss_curves.png"}), (Gaussian, {"loss_curves.png", "samples.png"})],
+)
+def test_a_method_that_generates_has_samples(kind, pictures, tmp_path):
+    data = uw.data.load("pendulum")
+    register_method("outsider")(kind)
+    try:
+        uw.train(uw.methods.create("outsider", data), data, steps=2, out=tmp_path)
+    finally:
+        METHODS.unregister("outsider")
+    assert pictures_in(tmp_path) == pictures
+
+
+def test_loss_curves_need_records():
+    with pytest.raises(ArgumentError, match="no records"):
+        loss_curves([], "empty")
