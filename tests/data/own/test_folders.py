@@ -346,7 +346,7 @@ def test_an_unreadable_image_is_named_and_leaves_nothing(folder, store, kind):
         (CSV.replace("20", "NaN"), r"line 3: column 'x' is 'NaN': needs a finite number"),
         (CSV.replace("20", "-inf"), r"line 3: column 'x' is '-inf'"),
         (CSV.replace("20", "1e999"), r"line 3: column 'x' is '1e999'"),
-        (CSV.replace("shape,x", "x,x"), r"line 1: column 3 is called 'x'; needs a name of its own"),
+        (CSV.replace("shape,x", "x,x"), r"line 1: column 3 is called 'x'; needs another name"),
         (CSV.replace("shape", ""), r"line 1: column 2 is called ''"),
         (CSV.split("\n", 1)[1], r"line 1: is an image, not a header"),
         (CSV.replace(",", ";"), r"line 1: 'file;shape;x' has no comma"),

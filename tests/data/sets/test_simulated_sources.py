@@ -187,7 +187,7 @@ def test_linear_ica_undoes_one_layer_but_not_three():
     "arguments",
     [
         {"num_sources": 0},
-        {"num_segments": 2.0},
+        {"num_segments": 2.5},
         {"points_per_segment": True},
         {"num_layers": 0},
         {"num_observed": 4},

@@ -30,6 +30,18 @@ def load(folder: Path, space: FactorSpace = SPACE) -> Dataset:
 
     Cars are numbered by the names of their files. (disentanglement_lib took them in the order in which
     the folder was listed, which differs between machines: only the numbering of ``object`` does.)
+
+    Parameters
+    ----------
+    folder
+        of the official files; the prepared arrays are kept there, too.
+    space
+        the factors; tests pass a smaller grid.
+
+    Examples
+    --------
+    >>> uw.data.find("cars3d").images
+    '17,568 of 64x64, colour'
     """
 
     def build(paths: Mapping[str, Path], out: Writer) -> None:

@@ -57,6 +57,18 @@ def load(folder: Path, space: FactorSpace = SPACE) -> Dataset:
 
     ``folder`` holds ``list_attr_celeba.txt`` and either ``img_align_celeba.zip`` or that archive unpacked,
     ``img_align_celeba/``. Rows are in the order of the list; an attribute is 1 where the list has 1, else 0.
+
+    Parameters
+    ----------
+    folder
+        of the official files; the prepared arrays are kept there, too.
+    space
+        the factors; tests pass a smaller grid.
+
+    Examples
+    --------
+    >>> uw.data.find("celeba").images
+    '202,599 of 64x64, colour'
     """
     unpacked = (folder / UNPACKED).is_dir() and not (folder / IMAGES.name).is_file()
     source = folder / (UNPACKED if unpacked else IMAGES.name)
@@ -74,6 +86,13 @@ def read_attributes(path: Path, space: FactorSpace) -> tuple[list[str], ByteArra
     """The list's image names, and attributes (n, K) in {0, 1}.
 
     Its lines: the count; the names of the attributes; for each image its name and values -1 or 1.
+
+    Examples
+    --------
+    >>> path = Path("list_attr_celeba.txt")
+    >>> _ = path.write_text("1\\nSmiling Young\\n000001.jpg 1 -1\\n")
+    >>> read_attributes(path, FactorSpace(["Smiling", "Young"], [2, 2]))
+    (['000001.jpg'], array([[1, 0]], dtype=uint8))
     """
     try:
         lines = path.read_text(encoding="ascii").splitlines()
@@ -103,7 +122,7 @@ def _decode_all(source: Path, listing: Path, names: list[str], out: Writer) -> N
         differing = sorted(stored ^ row_of.keys())[:3]
         raise DataError(
             f"{source}: has {len(stored)} images, {listing.name} lists {len(names)}; expected the same, "
-            f"each once (look at {', '.join(differing) or 'the list'})"
+            f"each once (compare {', '.join(differing) or 'the list'})"
         )
     images = out.create("images", (len(names), 64, 64, 3))
     with progress("Preparing CelebA", len(names), "images") as advance:

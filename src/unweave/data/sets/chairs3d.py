@@ -39,8 +39,21 @@ def load(folder: Path, space: FactorSpace = SPACE, split: str = "all") -> Datase
     """3D Chairs: the middle 400 x 400 of the 600 x 600 pixels, resized to 64 x 64 colour, antialiased.
 
     ``folder`` holds ``rendered_chairs.tar`` or that archive unpacked, ``rendered_chairs/``. Chairs are
-    numbered in the order of their folders' names; views are ordered by their angles. ``split`` is "all",
-    "train" (the first 80 % of the chairs) or "test" (the others); the numbering is the same in each.
+    numbered in the order of their folders' names; views are ordered by their angles.
+
+    Parameters
+    ----------
+    folder
+        of the official files; the prepared arrays are kept there, too.
+    space
+        the factors; tests pass a smaller grid.
+    split
+        "all", "train" (the first 80 % of the chairs) or "test" (the others); the numbering is the same in each.
+
+    Examples
+    --------
+    >>> uw.data.find("chairs3d").images
+    '86,366 of 64x64, colour'
     """
     if split not in ("all", "train", "test"):
         raise unknown_name("split", split, ("all", "train", "test"))

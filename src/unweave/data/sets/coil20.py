@@ -32,7 +32,20 @@ _IMAGE = re.compile(r"coil-20-proc/obj(\d+)__(\d+)\.png")
 
 
 def load(folder: Path, space: FactorSpace = SPACE) -> Dataset:
-    """The processed COIL-20 (each object fills its picture), grey, 128 -> 64 pixels, antialiased."""
+    """The processed COIL-20 (each object fills its picture), grey, 128 -> 64 pixels, antialiased.
+
+    Parameters
+    ----------
+    folder
+        of the official files; the prepared arrays are kept there, too.
+    space
+        the factors; tests pass a smaller grid.
+
+    Examples
+    --------
+    >>> uw.data.find("coil20").images
+    '1,440 of 64x64, grey'
+    """
 
     def build(paths: Mapping[str, Path], out: Writer) -> None:
         _build(paths[FILE.name], space, out)

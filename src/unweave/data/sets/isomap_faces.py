@@ -37,6 +37,18 @@ def load(folder: Path, count: int = 698) -> Dataset:
 
     Images keep the size that they have in the file. The factors are continuous, each within the
     range that it has in the file, so images are asked for by row.
+
+    Parameters
+    ----------
+    folder
+        of the official files; the prepared arrays are kept there, too.
+    count
+        the number of images.
+
+    Examples
+    --------
+    >>> uw.data.find("isomap_faces").images
+    '698 of 64x64, grey'
     """
     file = next((file for file in (FILE, UNPACKED, SMALL) if (folder / file.name).is_file()), FILE)
 

@@ -67,9 +67,29 @@ def load(
     files: tuple[SourceFile, ...] = FILES,
     counts: tuple[int, int] = (60_000, 10_000),
 ) -> Dataset:
-    """MNIST from its four IDX files: ``split`` is "train", "test" or "all" (train, then test).
+    """MNIST from its four IDX files.
 
-    What a file unpacks to is checked, not the sha256 of the file: one that was gzipped anew is good too.
+    What a file unpacks to is checked, not the sha256 of the file: one that was gzipped again is good too.
+
+    Parameters
+    ----------
+    folder
+        of the official files; the prepared arrays are kept there, too.
+    space
+        the factors; tests pass a smaller grid.
+    split
+        "train", "test" or "all" (train, then test).
+    name
+        of the data set.
+    files
+        the four official files.
+    counts
+        the numbers of training and of test images.
+
+    Examples
+    --------
+    >>> uw.data.find("mnist").images
+    '60,000 of 28x28, grey'
     """
     train, total = counts[0], sum(counts)
     parts = {"train": slice(0, train), "test": slice(train, total), "all": slice(0, total)}

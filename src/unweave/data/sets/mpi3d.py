@@ -53,7 +53,22 @@ FILES = {
 
 
 def load(folder: Path, space: FactorSpace = SPACE, name: str = "mpi3d_toy") -> Dataset:
-    """One of the four MPI3D data sets from its official file. Its array is read as a stream: it has 12 GB."""
+    """One of the four MPI3D data sets from its official file. Its array is read as a stream: it has 12 GB.
+
+    Parameters
+    ----------
+    folder
+        of the official files; the prepared arrays are kept there, too.
+    space
+        the factors; tests pass a smaller grid.
+    name
+        of the data set.
+
+    Examples
+    --------
+    >>> uw.data.find("mpi3d_toy").images
+    '1,036,800 of 64x64, colour'
+    """
     file = FILES[name]
 
     def build(paths: Mapping[str, Path], out: Writer) -> None:

@@ -1,4 +1,4 @@
-"""Noisy-dSprites: the sprite on a background of noise, drawn anew at every access."""
+"""Noisy-dSprites: the sprite on a background of noise, drawn at every access."""
 
 from __future__ import annotations
 
@@ -14,7 +14,18 @@ from unweave.data.sets import color_dsprites, dsprites
 
 
 def load(folder: Path) -> Dataset:
-    """dSprites with uniform noise added to each pixel and channel, cut at white."""
+    """dSprites with uniform noise added to each pixel and channel, cut at white.
+
+    Parameters
+    ----------
+    folder
+        of the data set; the sprites are in the folder dsprites beside it.
+
+    Examples
+    --------
+    >>> uw.data.find("noisy_dsprites").images
+    '737,280 of 64x64, colour'
+    """
     base = dsprites.load(folder.parent / "dsprites")
     return base.with_parts(name="noisy_dsprites", image_shape=(64, 64, 3), noise=add_noise)
 
@@ -23,6 +34,13 @@ def add_noise(sprites: AnyArray, rng: Rng) -> AnyArray:
     """Sprites {0, 255} (n, H, W, 1) -> (n, H, W, 3): min(sprite + U(0, 1), 1), in bytes.
 
     A sprite is white, so it stays white; elsewhere the noise is one uniform byte per channel.
+
+    Examples
+    --------
+    >>> sprites = np.zeros((1, 8, 8, 1), np.uint8)
+    >>> sprites[0, 2, 2] = 255
+    >>> add_noise(sprites, np.random.default_rng(0))[0, 2, 2]
+    array([255, 255, 255], dtype=uint8)
     """
     draw = rng.integers if isinstance(rng, np.random.Generator) else rng.randint
     count = sprites.size * 3

@@ -19,14 +19,25 @@ SPACE = FactorSpace(
 
 
 def load(folder: Path) -> Dataset:
-    """The rooms, each drawn when first asked for and kept in a memory-mapped file."""
+    """The rooms, each drawn when first asked for and kept in a memory-mapped file.
+
+    Parameters
+    ----------
+    folder
+        where the drawn images are kept.
+
+    Examples
+    --------
+    >>> uw.data.load("rooms3d").images([0]).shape
+    (1, 64, 64, 3)
+    """
     return drawn_on_demand("rooms3d", SPACE, folder, render_rooms, version=1, image_shape=(64, 64, 3))
 
 
 RECIPE = Recipe(
     name="rooms3d",
     title="rooms3d",
-    summary="An object in a room, drawn on demand: the factor grid and the look of Shapes3D, offline.",
+    summary="An object in a room, drawn on demand: the factor grid and the style of Shapes3D, offline.",
     num_images=len(SPACE),
     image_shape=(64, 64, 3),
     space=SPACE,

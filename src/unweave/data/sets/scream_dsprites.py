@@ -17,7 +17,18 @@ from unweave.data.sets import color_dsprites, dsprites
 
 
 def load(folder: Path) -> Dataset:
-    """dSprites in front of random 64x64 patches of The Scream."""
+    """dSprites in front of random 64x64 patches of The Scream.
+
+    Parameters
+    ----------
+    folder
+        of the data set; the sprites are in the folder dsprites beside it.
+
+    Examples
+    --------
+    >>> uw.data.find("scream_dsprites").images
+    '737,280 of 64x64, colour'
+    """
     base = dsprites.load(folder.parent / "dsprites")
     return base.with_parts(name="scream_dsprites", image_shape=(64, 64, 3), noise=paint_background)
 
@@ -26,6 +37,11 @@ def paint_background(sprites: AnyArray, rng: Rng) -> AnyArray:
     """Sprites {0, 255} (n, 64, 64, 1) -> (n, 64, 64, 3).
 
     background = (random patch of the painting + random colour) / 2; where the sprite is, 1 - background.
+
+    Examples
+    --------
+    >>> paint_background(np.zeros((2, 64, 64, 1), np.uint8), np.random.default_rng(0)).shape
+    (2, 64, 64, 3)
     """
     n, height, width = sprites.shape[:3]
     patches = np.lib.stride_tricks.sliding_window_view(_painting(), (height, width, 3))[:, :, 0]
@@ -39,7 +55,15 @@ def paint_background(sprites: AnyArray, rng: Rng) -> AnyArray:
 
 
 def fit_painting(source: Path | IO[bytes]) -> AnyArray:
-    """A photograph of the painting, fitted within 350 x 274 pixels (height 274 binds), antialiased."""
+    """A photograph of the painting, fitted within 350 x 274 pixels (height 274 binds), antialiased.
+
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> Image.new("RGB", (700, 900)).save("photograph.png")
+    >>> fit_painting(Path("photograph.png")).shape
+    (274, 213, 3)
+    """
     from PIL import Image
 
     with Image.open(source) as photograph:

@@ -30,7 +30,22 @@ FILE = SourceFile(
 
 
 def load(folder: Path, space: FactorSpace = SPACE, file: SourceFile = FILE) -> Dataset:
-    """Shapes3D from the official HDF5 file."""
+    """Shapes3D from the official HDF5 file.
+
+    Parameters
+    ----------
+    folder
+        of the official files; the prepared arrays are kept there, too.
+    space
+        the factors; tests pass a smaller grid.
+    file
+        the official file; tests pass another.
+
+    Examples
+    --------
+    >>> uw.data.find("shapes3d").images
+    '480,000 of 64x64, colour'
+    """
 
     def build(paths: Mapping[str, Path], out: Writer) -> None:
         _build(paths[file.name], file, space, out)

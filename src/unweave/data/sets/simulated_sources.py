@@ -2,48 +2,40 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Gt, Le
 
 from unweave.arrays import ArrayLike, FloatArray, IntArray
 from unweave.data.dataset import Dataset
 from unweave.data.own.arrays import from_arrays
-from unweave.errors import ArgumentError, unknown_name
-
-MODULATED = ("variance", "deviation")
-MATRICES = ("uniform", "orthogonal")
+from unweave.errors import ArgumentError
+from unweave.parameters import Count, Natural, NonNegative, Positive, check_arguments, check_value
 
 _CANDIDATES = 1_000  # matrices, of which a well-conditioned one is taken
 _WELL_CONDITIONED = 0.25  # the share of matrices that count as such
 
 
 def simulate_sources(
-    num_sources: int = 5,
-    num_segments: int = 40,
-    points_per_segment: int = 1_000,
-    num_layers: int = 3,
+    num_sources: Count = 5,
+    num_segments: Count = 40,
+    points_per_segment: Count = 1_000,
+    num_layers: Count = 3,
     *,
-    num_observed: int | None = None,
+    num_observed: Count | None = None,
     modulation: Sequence[float] = (0.5, 3.0),
     modulated: Literal["variance", "deviation"] = "variance",
     means: Sequence[float] | None = None,
-    noise: float = 0.0,
-    slope: float = 0.2,
+    noise: NonNegative = 0.0,
+    slope: Annotated[float, Gt(0), Le(1)] = 0.2,
     matrices: Literal["uniform", "orthogonal"] = "uniform",
-    seed: int = 0,
+    seed: Natural = 0,
 ) -> SimulatedSources:
     """Sources that are independent given their segment u, seen through an invertible network.
-
-    >>> made = simulate_sources(num_sources=2, num_segments=3, points_per_segment=100)
-    >>> made.observations.shape, made.variances.shape
-    ((300, 2), (3, 2))
-    >>> made.dataset
-    Dataset(simulated_sources: 300 of 2; segment=3)
 
         s_i | u ~ N(mean_ui, variance_ui),    x = A_L σ(A_(L-1) … σ(A_1 s)) + noise · ε,    ε ~ N(0, I)
 
@@ -67,7 +59,7 @@ def simulate_sources(
     noise
         the standard deviation of what is added to x.
     slope
-        of the leaky ReLU below 0.
+        of the leaky ReLU below 0: more than 0, where the mixing would have no inverse, and at most 1.
     matrices
         "uniform": entries uniform in [-1, 1], then rows scaled to length 1; one whose condition number is in the
         lowest quarter of 1,000 draws. "orthogonal": uniformly distributed orthogonal matrices;
@@ -75,29 +67,28 @@ def simulate_sources(
     seed
         of everything. What is drawn for the modulation, the mixing, the sources and the noise does not
         depend on how much is drawn for the others.
+
+    Returns
+    -------
+    SimulatedSources
+
+    Examples
+    --------
+    >>> simulated = uw.data.simulate_sources(num_sources=2, num_segments=3, points_per_segment=100)
+    >>> simulated.observations.shape, simulated.variances.shape
+    ((300, 2), (3, 2))
+    >>> simulated.dataset
+    Dataset(simulated_sources: 300 of 2; segment=3)
     """
-    observed = num_sources if num_observed is None else num_observed
-    _check_counts(
-        num_sources=num_sources,
-        num_segments=num_segments,
-        points_per_segment=points_per_segment,
-        num_layers=num_layers,
-        num_observed=observed,
+    given = check_arguments(simulate_sources, dict(locals()))
+    num_sources, num_segments, points_per_segment, num_layers, seed = (
+        given[name] for name in ("num_sources", "num_segments", "points_per_segment", "num_layers", "seed")
     )
+    observed = num_sources if num_observed is None else given["num_observed"]
     if observed < num_sources:
         raise ArgumentError("num_observed", observed, f"needs at least the {num_sources} of num_sources")
-    scale_range = _checked_range("modulation", modulation, above=0.0)
-    mean_range = None if means is None else _checked_range("means", means, above=-math.inf)
-    if not _is_number(noise) or not 0 <= noise < math.inf:
-        raise ArgumentError("noise", noise, "needs a finite number >= 0")
-    if not _is_number(slope) or not 0 < slope <= 1:
-        raise ArgumentError("slope", slope, "needs 0 < slope <= 1: at 0 the mixing has no inverse")
-    if modulated not in MODULATED:
-        raise unknown_name("modulated", str(modulated), MODULATED)
-    if matrices not in MATRICES:
-        raise unknown_name("matrices", str(matrices), MATRICES)
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ArgumentError("seed", seed, "needs a whole number >= 0")
+    scale_range = _check_range("modulation", modulation, Positive)
+    mean_range = None if means is None else _check_range("means", means, float)
 
     for_segments, for_mixing, for_sources, for_noise = (
         np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(4)
@@ -123,12 +114,20 @@ def simulate_sources(
 class SimulatedSources:
     """What was drawn, n = num_segments * points_per_segment points, segment after segment.
 
+    Parameters
+    ----------
     observations, sources, segments
         x (n, D), s (n, d) and u (n,), 0 .. num_segments - 1.
     means, variances
         of each source in each segment, (num_segments, d), as drawn: not those of the sample.
     mixing
         the function from sources to observations, without noise, and its inverse.
+
+    Examples
+    --------
+    >>> simulated = uw.data.simulate_sources(2, 3, 100)
+    >>> bool(np.allclose(simulated.mixing.forward(simulated.sources), simulated.observations))
+    True
     """
 
     observations: FloatArray
@@ -142,7 +141,7 @@ class SimulatedSources:
     def dataset(self) -> Dataset:
         """For training: row i is x_i, a float32 vector, and its one factor the segment, without an order.
 
-        The sources are no factors of it: they are what is to be found.
+        The sources are no factors of it: they are what a method has to recover.
         """
         return from_arrays(
             self.observations, {"segment": self.segments}, categorical=["segment"], name="simulated_sources"
@@ -151,7 +150,16 @@ class SimulatedSources:
 
 @dataclass(frozen=True, eq=False)
 class Mixing:
-    """x = A_L σ(A_(L-1) … σ(A_1 s)): matrices A_1 .. A_L, and the leaky ReLU σ of a ``slope`` > 0."""
+    """x = A_L σ(A_(L-1) … σ(A_1 s)): matrices A_1 .. A_L, and the leaky ReLU σ of a ``slope`` > 0.
+
+    Examples
+    --------
+    >>> mixing = uw.data.Mixing((np.array([[1.0, 1.0], [0.0, 1.0]]), np.eye(2)), slope=0.5)
+    >>> mixing.forward([[1.0, -2.0]])
+    array([[-0.5, -1. ]])
+    >>> mixing.inverse([[-0.5, -1.0]])
+    array([[ 1., -2.]])
+    """
 
     matrices: tuple[FloatArray, ...]
     slope: float
@@ -185,21 +193,9 @@ def _matrix(kind: str, rows: int, columns: int, rng: np.random.Generator) -> Flo
     return np.asarray(candidates[np.argmax(conditions <= np.quantile(conditions, _WELL_CONDITIONED))])
 
 
-def _check_counts(**counts: int) -> None:
-    for name, value in counts.items():
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ArgumentError(name, value, "needs a whole number >= 1")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
-
-
-def _checked_range(name: str, value: Sequence[float], above: float) -> tuple[float, float]:
-    wanted = "needs (low, high), finite, with low <= high" + ("" if math.isinf(above) else " and low > 0")
-    if isinstance(value, str) or len(value) != 2 or not all(_is_number(end) for end in value):
-        raise ArgumentError(name, value, wanted)
-    low, high = float(value[0]), float(value[1])
-    if not above < low <= high < math.inf:
-        raise ArgumentError(name, value, wanted)
+def _check_range(name: str, value: Sequence[float], kind: Any) -> tuple[float, float]:
+    """A pair (low, high) of numbers of this kind."""
+    low, high = check_value(name, value, tuple[kind, kind])
+    if low > high:
+        raise ArgumentError(name, value, "needs (low, high) with low <= high")
     return low, high

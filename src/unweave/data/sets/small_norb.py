@@ -51,6 +51,20 @@ def load(folder: Path, space: FactorSpace = SPACE, instances: int = 5) -> Datase
 
     The toy (``instances`` of each category in each of the two parts) is no factor: ten images show the
     same factors, and ``images(factors, rng)`` chooses one. The files may be gzipped or not.
+
+    Parameters
+    ----------
+    folder
+        of the official files; the prepared arrays are kept there, too.
+    space
+        the factors; tests pass a smaller grid.
+    instances
+        the toys of a category in each of the two parts.
+
+    Examples
+    --------
+    >>> uw.data.find("small_norb").images
+    '48,600 of 64x64, grey'
     """
     files = [_present(folder, file) for file in FILES]
 
@@ -62,9 +76,10 @@ def load(folder: Path, space: FactorSpace = SPACE, instances: int = 5) -> Datase
 
 
 def _present(folder: Path, file: SourceFile) -> SourceFile:
-    plain = SourceFile(file.name.removesuffix(".gz"), file.url)
-    unpacked = (folder / plain.name).is_file() and not (folder / file.name).is_file()
-    return plain if unpacked else file
+    """The official file, or its unpacked form where only that is in the folder."""
+    unpacked = SourceFile(file.name.removesuffix(".gz"), file.url)
+    use_unpacked = (folder / unpacked.name).is_file() and not (folder / file.name).is_file()
+    return unpacked if use_unpacked else file
 
 
 def _build(paths: list[Path], space: FactorSpace, instances: int, out: Writer) -> None:

@@ -19,7 +19,18 @@ SPACE = FactorSpace(
 
 
 def load(folder: Path) -> Dataset:
-    """The objects, each picture drawn when first asked for and kept in a memory-mapped file."""
+    """The objects, each picture drawn when first asked for and kept in a memory-mapped file.
+
+    Parameters
+    ----------
+    folder
+        where the drawn images are kept.
+
+    Examples
+    --------
+    >>> uw.data.load("solids3d").images([0]).shape
+    (1, 64, 64, 3)
+    """
     return drawn_on_demand("solids3d", SPACE, folder, render_solids, version=1, image_shape=(64, 64, 3))
 
 
