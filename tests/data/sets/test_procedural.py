@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 import unweave as uw
-from unweave.data.render import render_rooms, render_solids
+from unweave.data.render import ROOMS_SIZES, SOLIDS_SIZES, render_rooms, render_solids
+from unweave.data.sets import rooms3d, solids3d
 
 
 @pytest.mark.parametrize(
@@ -26,3 +27,8 @@ def test_they_train_like_any_other_set():
     batch = uw.data.load("solids3d").batch(0, batch_size=4)
     assert batch.images.shape == (4, 3, 64, 64)
     assert batch.factors.shape == (4, 4)
+
+
+def test_the_factors_are_those_of_the_renderers():
+    assert rooms3d.SPACE.sizes == tuple(ROOMS_SIZES)
+    assert solids3d.SPACE.sizes == tuple(SOLIDS_SIZES)

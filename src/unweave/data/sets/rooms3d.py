@@ -7,12 +7,11 @@ from pathlib import Path
 from unweave.data.dataset import Dataset
 from unweave.data.factors import FactorSpace
 from unweave.data.recipe import Recipe
-from unweave.data.render import ROOMS_SIZES, render_rooms
 from unweave.data.storage.lazy import drawn_on_demand
 
 SPACE = FactorSpace(
     ["floor_hue", "wall_hue", "object_hue", "scale", "shape", "orientation"],
-    ROOMS_SIZES,
+    [10, 10, 10, 8, 4, 15],
     categorical=["shape"],
     value_names={"shape": ["cube", "cylinder", "sphere", "capsule"]},
 )
@@ -31,6 +30,8 @@ def load(folder: Path) -> Dataset:
     >>> uw.data.load("rooms3d").images([0]).shape
     (1, 64, 64, 3)
     """
+    from unweave.data.render import render_rooms
+
     return drawn_on_demand("rooms3d", SPACE, folder, render_rooms, version=1, image_shape=(64, 64, 3))
 
 

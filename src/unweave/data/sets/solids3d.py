@@ -10,11 +10,10 @@ from pathlib import Path
 from unweave.data.dataset import Dataset
 from unweave.data.factors import FactorSpace
 from unweave.data.recipe import Recipe
-from unweave.data.render import SOLIDS_SIZES, render_solids
 from unweave.data.storage.lazy import drawn_on_demand
 
 SPACE = FactorSpace(
-    ["identity", "azimuth", "elevation", "light"], SOLIDS_SIZES, categorical=["identity", "light"]
+    ["identity", "azimuth", "elevation", "light"], [120, 24, 4, 3], categorical=["identity", "light"]
 )
 
 
@@ -31,6 +30,8 @@ def load(folder: Path) -> Dataset:
     >>> uw.data.load("solids3d").images([0]).shape
     (1, 64, 64, 3)
     """
+    from unweave.data.render import render_solids
+
     return drawn_on_demand("solids3d", SPACE, folder, render_solids, version=1, image_shape=(64, 64, 3))
 
 

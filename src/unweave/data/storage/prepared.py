@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import platformdirs
-from filelock import FileLock
 
 from unweave.arrays import AnyArray, ArrayLike
 from unweave.data.recipe import SourceFile
@@ -127,6 +126,8 @@ def prepare(
     done = is_current or target.is_dir
     if done():
         return
+    from filelock import FileLock  # takes as long to import as numpy
+
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(target.with_name(f".{target.name}.lock")):
         if done():
