@@ -97,7 +97,7 @@ def exhibit(folder: Path, one: Any) -> dict[str, Any]:
     """Seconds from the table to the files' contents, and how many of them go into drawing."""
     from dataclasses import replace
 
-    from unweave.figures.report.draw import draw
+    from unweave.figures.report.exhibits import draw_exhibit
     from unweave.study import NotInStudyError, Results, load
 
     results = Results("simulated", load(folder))
@@ -107,7 +107,7 @@ def exhibit(folder: Path, one: Any) -> dict[str, Any]:
         middle = time.process_time()
     except NotInStudyError:
         return {"seconds": time.process_time() - start, "note": "not in this study"}
-    draw(replace(one, make=lambda _: made), results, ("pdf", "png"))
+    draw_exhibit(replace(one, make=lambda _: made), results, ("pdf", "png"))
     end = time.process_time()
     return {"seconds": end - start, "drawing": end - middle}
 

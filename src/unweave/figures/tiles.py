@@ -14,7 +14,7 @@ from unweave.arrays import AnyArray
 from unweave.data.dataset import Dataset
 
 TILE = 96  # pixels, about
-_LARGEST = 160  # pixels: larger images are made smaller
+_LARGEST = 160  # pixels: larger images are reduced
 _MOST_LINES = 8  # a 2-d array (time, variables) with more variables than this is plotted as one line
 
 

@@ -9,10 +9,16 @@ from pathlib import Path
 from unweave.analyses.scores import median_scores
 from unweave.errors import ArgumentError, UnweaveError
 from unweave.figures.papers import PAPERS
-from unweave.figures.report.draw import FORMATS, draw
-from unweave.figures.report.page import FAILURES, SCORES, SCORES_U_GIVEN, Chapter, failure_table, page
-from unweave.figures.report.scores import score_files
-from unweave.figures.report.tables import csv_text
+from unweave.figures.report.exhibits import FORMATS, draw_exhibit
+from unweave.figures.report.page import (
+    FAILURES,
+    SCORES,
+    SCORES_U_GIVEN,
+    Chapter,
+    failure_table,
+    render_page,
+)
+from unweave.figures.report.tables import csv_text, score_files
 from unweave.files import replacing
 from unweave.progress import progress
 from unweave.study import NotInStudyError, Results
@@ -33,14 +39,18 @@ def write_report(
     formats: Sequence[str] = ("pdf", "png"),
     command: str | None = None,
 ) -> Path:
-    """Make all figures and tables of the papers that a study's results allow, and a page that shows them.
+    """Draw all figures and tables of the papers that a study's results allow, and write a page that shows them.
 
     ``out/report.html`` holds everything and opens without a network. Beside it are ``figures/NAME.pdf`` and ``.png``,
     ``tables/NAME.csv`` and ``.tex``. Each file is replaced whole; those of an earlier report that this one does
-    not have are removed once the new page is there. The same results make the same bytes.
+    not have are removed once the new page is there. The same results give the same bytes.
 
     Parameters
     ----------
+    results
+        of a study.
+    out
+        the folder.
     papers
         names from ``PAPERS``, in the page's order.
     formats
@@ -50,27 +60,35 @@ def write_report(
 
     Returns
     -------
-    the path of the page. What the study has no results for is listed there with the reason.
+    Path
+        of the page. What the study has no results for is listed there with the reason.
 
     Raises
     ------
     ReportError
         after everything else is written, if a figure or table could not be made for any other reason.
+
+    Examples
+    --------
+    >>> from unweave.study import Results
+    >>> table = uw.analyses.simulate_results(["dsprites"], ["beta_vae", "factor_vae"], seeds=2)
+    >>> uw.figures.write_report(Results("simulated", table), "report", papers=[]).name
+    'report.html'
     """
-    folder = _checked(out, formats)
+    folder = _check(out, formats)
     chapters, errors = _draw_all(results, papers, formats)
     scores = {
         SCORES: median_scores(results.table),
         SCORES_U_GIVEN: median_scores(results.table, u_given=True),
     }
     files = _failure_files(results)
-    for name, found in scores.items():
-        files |= score_files(found, name)
+    for name, medians in scores.items():
+        files |= score_files(medians, name)
     for chapter in chapters:
         for drawn in chapter.drawn:
             files |= drawn.files
-    told = command or f"write_report(results, {str(out)!r}, {tuple(papers)!r})"
-    text = page(results, scores, chapters, told)
+    call = f"write_report(results, {str(out)!r}, {tuple(papers)!r})"
+    text = render_page(results, scores, chapters, command or call)
     target = folder / PAGE
     stale = _linked_files(target) - set(files)
     for name, data in files.items():
@@ -87,7 +105,7 @@ def write_report(
     return target
 
 
-def _checked(out: Path | str, formats: Sequence[str]) -> Path:
+def _check(out: Path | str, formats: Sequence[str]) -> Path:
     for kind in formats:
         if kind not in FORMATS:
             raise ArgumentError("formats", kind, f"figures are made as {', '.join(FORMATS)}")
@@ -100,7 +118,7 @@ def _checked(out: Path | str, formats: Sequence[str]) -> Path:
 def _draw_all(
     results: Results, papers: Sequence[str], formats: Sequence[str]
 ) -> tuple[list[Chapter], dict[str, Exception]]:
-    """Every paper's exhibits, made or accounted for; and the errors by the exhibit's name."""
+    """Every paper's exhibits, drawn or with the reason why not; and the errors by the exhibit's name."""
     chosen = [(name, PAPERS[name].title, PAPERS[name].exhibits) for name in dict.fromkeys(papers)]
     chapters, errors = [], {}
     with progress("Report", sum(len(exhibits) for *_, exhibits in chosen), "exhibits") as advance:
@@ -108,7 +126,7 @@ def _draw_all(
             drawn, absent, failed = [], [], []
             for exhibit in exhibits:
                 try:
-                    drawn.append(draw(exhibit, results, formats))
+                    drawn.append(draw_exhibit(exhibit, results, formats))
                 except NotInStudyError as error:
                     absent.append((exhibit, str(error)))
                 except Exception as error:  # a mistake in one figure must not cost the reader all others
@@ -124,7 +142,7 @@ def _failure_files(results: Results) -> dict[str, bytes]:
 
 
 def _linked_files(page: Path) -> set[str]:
-    """The files that a page names as its own: an earlier report's page is the list of what it wrote."""
+    """The files that an earlier report wrote: those that its page links to."""
     try:
         return set(_LINK.findall(page.read_text(encoding="utf-8")))
     except (FileNotFoundError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""An exhibit made into files and a piece of the page; nothing is written here."""
+"""Exhibits drawn: as images and tables for the page, and as the contents of files; nothing is written here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from html import escape
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from unweave.figures.papers.paper import Exhibit, Picture
-from unweave.figures.report import tables
+from unweave.figures.report.tables import Table, csv_text, flatten, page_table, tex_text
 from unweave.figures.style import data_name, paper_style
 from unweave.study import Results
 
@@ -33,42 +32,72 @@ _DENSITY = 1.4  # pixels of a figure per pixel of the page: sharp, and a paper's
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """An exhibit's picture or table as HTML, and its files: their path beside the page, and their contents."""
+class PageImage:
+    """A PNG that the page holds, and its size there in pixels."""
+
+    title: str
+    png: bytes
+    width: int
+    height: int
+
+    @property
+    def base64(self) -> str:
+        """The PNG as text."""
+        return base64.b64encode(self.png).decode()
+
+
+@dataclass(frozen=True)
+class DrawnExhibit:
+    """An exhibit's images or table, and the contents of its files by their path relative to the page."""
 
     exhibit: Exhibit
-    body: str
+    images: tuple[PageImage, ...]
+    table: Table | None
     files: dict[str, bytes]
 
 
-def draw(exhibit: Exhibit, results: Results, formats: Sequence[str]) -> Drawn:
-    """Make an exhibit: pictures in the given formats, a table as CSV and TeX."""
-    made = exhibit.make(results)
-    if isinstance(made, pd.DataFrame):
-        return Drawn(exhibit, *draw_table(exhibit.name, exhibit.title, made))
-    pictures = made if isinstance(made, Mapping) else {"": made}
-    bodies: list[str] = []
-    found: dict[str, bytes] = {}
+def draw_exhibit(exhibit: Exhibit, results: Results, formats: Sequence[str]) -> DrawnExhibit:
+    """Draw an exhibit of a study: pictures in the given formats, a table as CSV and TeX.
+
+    Examples
+    --------
+    >>> from unweave.figures.papers import Exhibit
+    >>> from unweave.study import Results
+    >>> exhibit = Exhibit("rows", "Rows", "Mine, Table 1", "All.", lambda results: results.table[["metric", "value"]])
+    >>> table = uw.analyses.simulate_results(["dsprites"], ["beta_vae"], seeds=2)
+    >>> list(draw_exhibit(exhibit, Results("simulated", table), ["pdf"]).files)
+    ['tables/rows.csv', 'tables/rows.tex']
+    """
+    result = exhibit.make(results)
+    if isinstance(result, pd.DataFrame):
+        table = flatten(result)
+        files = {
+            f"tables/{exhibit.name}.csv": csv_text(table).encode(),
+            f"tables/{exhibit.name}.tex": tex_text(table).encode(),
+        }
+        return DrawnExhibit(exhibit, (), page_table(table, exhibit.title), files)
+    pictures = result if isinstance(result, Mapping) else {"": result}
+    images, files = [], {}
     for (name, picture), stem in zip(pictures.items(), _stems(exhibit.name, list(pictures)), strict=True):
         title = f"{exhibit.title}: {data_name(name)}" if name else exhibit.title
-        body, files = _draw_picture(picture, title, formats)
-        bodies.append(body)
-        found |= {f"figures/{stem}.{kind}": data for kind, data in files.items()}
-    return Drawn(exhibit, "".join(bodies), found)
+        image, contents = _draw_picture(picture, title, formats)
+        images.append(image)
+        files |= {f"figures/{stem}.{kind}": data for kind, data in contents.items()}
+    return DrawnExhibit(exhibit, tuple(images), None, files)
 
 
 def _stems(exhibit: str, names: list[str]) -> list[str]:
-    """What the files of an exhibit's pictures are called, each in its own way."""
+    """The names of the files of an exhibit's pictures, without suffix, all different."""
     if len(names) == 1:
         return [exhibit]
     words = [re.sub(r"[^a-z0-9_]+", "-", Path(name).name.lower()).strip("-") for name in names]
     if len(set(words)) < len(words):
-        words = [f"{place}-{word}" for place, word in enumerate(words, 1)]
+        words = [f"{index}-{word}" for index, word in enumerate(words, 1)]
     return [f"{exhibit}-{word}" for word in words]
 
 
-def _draw_picture(picture: Picture, title: str, formats: Sequence[str]) -> tuple[str, dict[str, bytes]]:
-    """A picture as HTML, and its files by format."""
+def _draw_picture(picture: Picture, title: str, formats: Sequence[str]) -> tuple[PageImage, dict[str, bytes]]:
+    """A picture for the page, and its files by format."""
     if isinstance(picture, Figure):
         image, files = _draw_figure(picture, formats)
         density = _DENSITY
@@ -78,12 +107,7 @@ def _draw_picture(picture: Picture, title: str, formats: Sequence[str]) -> tuple
     png = _png(image)
     if "png" in formats or not files:
         files["png"] = png
-    body = (
-        f'<div class="picture"><img src="data:image/png;base64,{base64.b64encode(png).decode()}" '
-        f'alt="{escape(title)}" width="{round(image.width / density)}" '
-        f'height="{round(image.height / density)}"></div>'
-    )
-    return body, files
+    return PageImage(title, png, round(image.width / density), round(image.height / density)), files
 
 
 def _framed(image: Image.Image) -> Figure:
@@ -93,20 +117,10 @@ def _framed(image: Image.Image) -> Figure:
     return figure
 
 
-def draw_table(name: str, title: str, table: pd.DataFrame) -> tuple[str, dict[str, bytes]]:
-    """A table as HTML, and its files."""
-    table = tables.flat(table)
-    files = {
-        f"tables/{name}.csv": tables.csv_text(table).encode(),
-        f"tables/{name}.tex": tables.tex_text(table).encode(),
-    }
-    return tables.html_table(table, title), files
-
-
 def _draw_figure(figure: Figure, formats: Sequence[str]) -> tuple[Image.Image, dict[str, bytes]]:
     """A figure as pixels, and its files in vector formats."""
     files = {}
-    with paper_style(), mpl.rc_context({"svg.hashsalt": "unweave"}), _garbage_kept():
+    with paper_style(), mpl.rc_context({"svg.hashsalt": "unweave"}), _no_garbage_collection():
         figure.set_dpi(_DPI)
         canvas: Any = FigureCanvasAgg(figure)
         canvas.draw()
@@ -123,8 +137,8 @@ def _draw_figure(figure: Figure, formats: Sequence[str]) -> tuple[Image.Image, d
 
 
 @contextmanager
-def _garbage_kept() -> Iterator[None]:
-    """Drawing makes so many small objects that looking for garbage among them is a fifth of its time."""
+def _no_garbage_collection() -> Iterator[None]:
+    """No garbage collection: drawing creates so many small objects that it would take a fifth of the time."""
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -1,20 +1,26 @@
-"""What a study is made of, in words: for the head of its report."""
+"""A study in words, for the head of its report: its runs, and which labels its encoders were given."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
 from unweave.analyses.variants import variant_order, with_variant
+from unweave.figures.papers.paper import Exhibit
 from unweave.figures.style import data_name, method_name, method_order, metric_name, representation_name
 from unweave.study import Results
 from unweave.study.results import RUN_COLUMNS
 
+U_GIVEN = (
+    "These codes were made from the true labels u of each image, as in the papers of these methods: they know the "
+    "factors that they are scored against. Their scores compare neither with those of other methods nor with those of "
+    "the same methods that did not get them."
+)
 _MANY = 12  # longer lists of numbers are shortened
 
 
-def summary(results: Results) -> str:
+def study_summary(results: Results) -> str:
     """The study in a paragraph: how many runs of what."""
     planned = results.spec.get("planned")
     runs = results.table.drop_duplicates("run")
@@ -32,7 +38,7 @@ def summary(results: Results) -> str:
         f"{_count(runs['data'].nunique(), 'data set')} with {_count(runs['seed'].nunique(), 'seed')} "
         f"for {' or '.join(f'{steps:,}' for steps in sorted(runs['steps'].unique()))} steps, and has "
         f"{_count(len(results.table), 'score')} of {_count(len(metrics), 'metric')} "
-        f"by the protocol{'s' * (len(protocols) > 1)} {_list(protocols)}."
+        f"by the protocol{'s' * (len(protocols) > 1)} {' and '.join(protocols)}."
     )
 
 
@@ -42,23 +48,23 @@ def facts(results: Results) -> list[tuple[str, str]]:
     runs = table[RUN_COLUMNS].drop_duplicates("run")
     methods = sorted(runs["method"].unique(), key=method_order)
     by_method = {name: rows for name, rows in runs.groupby("method")}
-    own = [name for name in table["metric"].unique() if "." not in name]
+    metrics = [name for name in table["metric"].unique() if "." not in name]
     codes = table[["representation", "labels"]].drop_duplicates().itertuples(index=False)
-    found = [
+    pairs = [
         ("Data sets", ", ".join(_data_text(name) for name in runs["data"].unique())),
         ("Methods", "\n".join(_method_text(name, by_method[name]) for name in methods)),
         ("Seeds", _numbers(runs["seed"])),
         ("Steps", _numbers(runs["steps"])),
         ("Latents", _numbers(runs["latent_size"])),
-        ("Metrics", ", ".join(map(metric_name, own))),
+        ("Metrics", ", ".join(map(metric_name, metrics))),
         ("Representations", ", ".join(representation_name(*kind) for kind in codes)),
         ("Protocols", ", ".join(table["protocol"].unique())),
     ]
     if runs["correlation"].nunique() > 1:
-        found.insert(3, ("Correlations", _numbers(runs["correlation"])))
-    if varied := _variants(runs):
-        found.insert(2, ("Variants", varied))
-    return found
+        pairs.insert(3, ("Correlations", _numbers(runs["correlation"])))
+    if variants := _variants(runs):
+        pairs.insert(2, ("Variants", variants))
+    return pairs
 
 
 def _data_text(data: str) -> str:
@@ -68,7 +74,7 @@ def _data_text(data: str) -> str:
 
 
 def _variants(runs: pd.DataFrame) -> str:
-    """What the study varies besides, a line per method."""
+    """What else the study varies, a line per method."""
     runs = with_variant(runs)
     lines = [
         f"{method_name(str(method))}: {'; '.join(sorted(rows['variant'].unique(), key=variant_order))}"
@@ -101,5 +107,62 @@ def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'s' * (number != 1)}"
 
 
-def _list(names: Iterable[str]) -> str:
-    return " and ".join(names)
+# --- labels u --------------------------------------------------------------------------------------
+
+
+def label_modes(table: pd.DataFrame) -> dict[str, set[str]]:
+    """By method whose encoder takes labels, which labels its codes were computed from: given, predicted, unknown."""
+    rows = table[["method", "labels"]].drop_duplicates()
+    rows = rows[rows["labels"] != ""]
+    return {
+        name: set(rows.loc[rows["method"] == name, "labels"])
+        for name in sorted(rows["method"], key=method_order)
+    }
+
+
+def label_note(modes: Mapping[str, set[str]]) -> str:
+    """For the head of a report; empty if no encoder takes labels."""
+    if not modes:
+        return ""
+    blind = _without_true_labels(modes)
+    parts = [f"The encoders of {_list(modes)} take labels u next to the image."]
+    if blind:
+        parts.append(
+            f"Where nothing else is said, they did not get the true ones: {_method_list(blind)}. Predicted labels are "
+            "those of the method's q(u|x); if u is unknown, a code is the mean over draws of u."
+        )
+    if any("given" in kinds for kinds in modes.values()):
+        parts.append(
+            "Scores with u given are of codes that were made from the true labels, which they are scored against. "
+            "They are only in tables and figures that say so."
+        )
+    if only_given := [name for name in modes if name not in blind]:
+        parts.append(f"{_list(only_given)} {'have' if len(only_given) > 1 else 'has'} no other scores.")
+    return " ".join(parts)
+
+
+def full_caption(exhibit: Exhibit, modes: Mapping[str, set[str]]) -> str:
+    """An exhibit's caption, with which labels encoders were given unless it says so itself."""
+    blind = _without_true_labels(modes)
+    if not blind or exhibit.explains_labels:
+        return exhibit.caption
+    return f"{exhibit.caption} Encoders that take labels u did not get the true ones: {_method_list(blind)}."
+
+
+def _without_true_labels(modes: Mapping[str, set[str]]) -> dict[str, str]:
+    """The labels behind the codes that ``select`` takes."""
+    return {
+        name: "predicted" if "predicted" in kinds else "unknown"
+        for name, kinds in modes.items()
+        if kinds != {"given"}
+    }
+
+
+def _method_list(modes: Mapping[str, str]) -> str:
+    """Names as in the tables: "iVAE (u unknown), SS-iVAE (u predicted)"."""
+    return ", ".join(f"{method_name(name)} (u {mode})" for name, mode in modes.items())
+
+
+def _list(methods: Iterable[str]) -> str:
+    *most, last = map(method_name, methods)
+    return f"{', '.join(most)} and {last}" if most else last

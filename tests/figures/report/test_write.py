@@ -12,8 +12,8 @@ from PIL import Image
 
 from unweave.errors import ArgumentError, UnweaveError
 from unweave.figures.papers import PAPERS, Exhibit, Paper, register_paper
-from unweave.figures.report import ReportError, tables, write_report
-from unweave.figures.report.labels import full_caption
+from unweave.figures.report import ReportError, write_report
+from unweave.figures.report.summary import full_caption
 from unweave.study import NotInStudyError, Results
 from unweave.study.results import as_table
 
@@ -194,6 +194,47 @@ def test_names_and_errors_are_text_whatever_they_hold(show):
         assert EVIL in page.section(part).replace("''", "'")  # YAML doubles quotes
 
 
+HOSTILE = [
+    "</title></style></script><script>alert(1)</script>",
+    '" onload=alert(1) x="',
+    "' onmouseover='alert(1)",
+    "{{ 7 * 7 }} {% raw %} {# note #}",
+    "<!-- --><![CDATA[ ]]>&lt;b&gt; &#60;i&#62;",
+    "javascript:alert(1)",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_text_becomes_markup_or_a_template(show, text):
+    """The page of a hostile study has the elements of a harmless one, with the text as it is."""
+
+    def page_of(text):
+        study = results(
+            text, methods=("beta_vae", text), spec={"note": text}, failures=[{"run": "f", "error": text}]
+        )
+
+        def table(results):
+            return pd.DataFrame({text: [text], "number": [1.0]})
+
+        def several(results):
+            return {text: picture(results), "other": picture(results)}
+
+        def lacks(results):
+            raise NotInStudyError(text)
+
+        made = [Exhibit(f.__name__, text, text, text, f) for f in (table, several, lacks)]
+        return check_page(show(*made, study=study, command=text))
+
+    hostile, harmless = page_of(text), page_of("h" * len(text))
+    assert [(e["tag"], set(e)) for e in hostile.elements] == [(e["tag"], set(e)) for e in harmless.elements]
+    assert hostile.all("title")[0]["text"].startswith(text)
+    assert hostile.all("img")[0]["alt"].startswith(text)
+    assert text in [e["text"] for e in hostile.all("pre")]
+    assert text in [e["text"] for e in hostile.all("figcaption")]
+    assert text in [e["text"] for e in hostile.all("td")]
+    assert text in [e["text"] for e in hostile.all("th")]
+
+
 def test_the_summary_counts_runs_and_what_they_are_of(show):
     study = results(spec={"planned": 30}, failures=[{"run": "f", "error": "e"}])
     text = Page(show(figure, study=study)).section("summary")
@@ -241,21 +282,21 @@ def labelled(modes=MODES, methods=("beta_vae", "ivae")):
 
 
 def test_label_fractions_have_rows_of_their_own(show):
-    """The fractions of a semi-supervised study can be read in its tables, with how u was come by."""
+    """The fractions of a semi-supervised study can be read in its tables, with the labels that encoders were given."""
     found = labelled({"given": 0.9, "predicted": 0.2}, methods=("beta_vae", "ivae")).table
-    plain, own = (
+    unlabelled, semi_supervised = (
         found[found["method"] == "beta_vae"],
         found[found["method"] == "ivae"].assign(method="ss_idvae"),
     )
     parts = [
-        own.assign(
+        semi_supervised.assign(
             settings=f'{{"labels": {{"factors": ["shape"], "labelled": {part}}}, "precision": "32-true"}}',
-            run=own["run"] + part,
-            value=own["value"] + shift,
+            run=semi_supervised["run"] + part,
+            value=semi_supervised["value"] + shift,
         )
         for part, shift in (("1.0", 0.03), ("100", 0.01), ("1000", 0.02))
     ]
-    path = show(figure, study=Results("fractions", pd.concat([plain, *parts], ignore_index=True)))
+    path = show(figure, study=Results("fractions", pd.concat([unlabelled, *parts], ignore_index=True)))
     page = check_page(path)
     names = [f"SS-IDVAE (u predicted, labelled {part})" for part in ("100", "1000", "1.0")]
     rows = [e["text"].replace("\xa0", " ") for e in page.all("th") if e.get("scope") == "row"]
@@ -312,11 +353,11 @@ def test_the_report_says_how_encoders_came_by_labels(show):
     assert "The encoders of iVAE take labels u" in page.section("summary")
     assert "they did not get the true ones: iVAE (u unknown)." in page.section("summary")
     assert "mean (u given)" in page.section("summary")
-    plain, own = (e["text"] for e in page.all("figcaption"))
-    assert plain == (
+    first, second = (e["text"] for e in page.all("figcaption"))
+    assert first == (
         "How to read it. Encoders that take labels u did not get the true ones: iVAE (u unknown)."
     )
-    assert own == "Here labels u are the true ones."
+    assert second == "Here labels u are the true ones."
 
 
 def test_predicted_labels_come_before_unknown_ones(show):
@@ -447,9 +488,9 @@ def test_what_the_study_lacks_is_listed_with_the_reason(show):
 def test_a_broken_exhibit_costs_the_reader_nothing_else(show, tmp_path):
     with pytest.raises(
         ReportError, match=r"report\.html: written, but without broken .ZeroDivisionError"
-    ) as told:
+    ) as caught:
         show(broken, figure)
-    assert isinstance(told.value.__cause__, ZeroDivisionError)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
     page = check_page(tmp_path / "out" / "report.html")
     assert f"ZeroDivisionError: division by {EVIL}" in page.section("failed")
     assert len(page.all("img")) == 1
@@ -484,52 +525,7 @@ def test_all_papers_make_what_they_can_of_a_small_study(tmp_path):
     assert len(page.all("article")) + listed == sum(len(paper.exhibits) for paper in PAPERS.values())
 
 
-# --- tables as text ------------------------------------------------------------------------------
-
-
-def test_tex_is_escaped_and_ruled():
-    table = pd.DataFrame({"β & co_1": ["50 %", "{x}^2 ~ \\y", "a<b #1 $"], "λ": [-0.5, np.nan, 0.25]})
-    assert tables.tex_text(table).splitlines() == [
-        r"\begin{tabular}{lr}",
-        r"\toprule",
-        r"$\beta$ \& co\_1 & $\lambda$ \\",
-        r"\midrule",
-        r"50 \% & $-$0.500 \\",
-        r"\{x\}\textasciicircum{}2 \textasciitilde{} \textbackslash{}y & -- \\",
-        r"a$<$b \#1 \$ & 0.250 \\",
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("values", "texts"),
-    [
-        ([1.0, 16.0], ["1", "16"]),
-        ([0.5, 0.25], ["0.500", "0.250"]),
-        ([0.5, 1e-7], ["0.5", "1e-07"]),
-        ([12345.6, 0.5], ["1.23e+04", "0.5"]),
-        ([1, 20], ["1", "20"]),
-        ([True, False], ["True", "False"]),
-        ([0.5, np.inf], ["0.500", "inf"]),
-        ([np.nan, np.nan], ["–", "–"]),
-        (["x", None], ["x", "–"]),
-    ],
-)
-def test_a_column_has_one_format_that_hides_no_number(values, texts):
-    html = tables.html_table(pd.DataFrame({"first": ["a", "b"], "second": values}), "label")
-    assert re.findall(r"<td[^>]*>(.*?)</td>", html) == texts
-
-
-def test_an_index_that_means_something_becomes_columns():
-    nested = pd.DataFrame(
-        [[1, 2]],
-        index=pd.Index(["x"], name="method"),
-        columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")]),
-    )
-    assert tables.csv_text(tables.flat(nested)) == "method,a b,a c\nx,1,2\n"
-    counted = pd.DataFrame({"a": [1, 2, 3]})
-    assert list(tables.flat(counted[counted["a"] > 1]).columns) == ["a"]
+# --- long tables ---------------------------------------------------------------------------------
 
 
 def test_long_tables_are_cut_on_the_page_only(show):
