@@ -88,6 +88,25 @@ def load(
     return with_image_size(recipe.load(path), size, path, most=few)
 
 
+def describe_data(data: Dataset) -> dict[str, Any]:
+    """What identifies a data set in the spec of a run: its name, size, shape and factors.
+
+    Examples
+    --------
+    >>> describe_data(uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8), name="dark"))
+    {'name': 'dark', 'size': 4, 'image_shape': [8, 8, 1], 'factors': {}}
+    """
+    return {
+        "name": data.name,
+        "size": len(data) if data.finite else None,
+        "image_shape": list(data.image_shape),
+        "factors": {
+            name: list(size) if isinstance(size, tuple) else size
+            for name, size in zip(data.space.names, data.space.sizes, strict=True)
+        },
+    }
+
+
 def load_described(data: Mapping[str, Any]) -> Dataset:
     """The data set that a run was trained on, with images of the same size.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from unweave.methods.method import Encodes, EncodesWithLabels, LabelMode, Method
 from unweave.networks import accelerate
 from unweave.progress import progress
 from unweave.training import Run
+from unweave.training.checkpoint import weights_hash
 
 if TYPE_CHECKING:
 
@@ -258,12 +258,7 @@ def _function_encoder(function: Any) -> Callable[[AnyArray, Codes | None], Codes
 
 def _weights_hash(method: EncodingMethod) -> str:
     """A hash of the weights that decide codes: a table of codes is valid for these only."""
-    digest = hashlib.sha256()
-    weights = method if isinstance(method, EncodesWithLabels) else method.image_encoder
-    for name, value in weights.state_dict().items():
-        digest.update(name.encode())
-        digest.update(value.detach().cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()[:16]
+    return weights_hash(method if isinstance(method, EncodesWithLabels) else method.image_encoder)
 
 
 def _with_progress(encode: Callable[[IntArray], Codes], name: str, size: int) -> Callable[[IntArray], Codes]:

@@ -28,7 +28,10 @@ from .registry import register_term as register_term
 from .registry import style as style
 from .registry import term_summaries as term_summaries
 from .spec import MethodSpec as MethodSpec
+from .spec import Stage as Stage
 from .spec import VAESpec as VAESpec
+from .stages.first_stage import FirstStage as FirstStage
+from .stages.ms_vae import MSVAE as MSVAE
 from .vae.composition import Composition as Composition
 from .vae.conditional_prior import PRIORS as PRIORS
 from .vae.conditional_vae import ConditionalVAE as ConditionalVAE

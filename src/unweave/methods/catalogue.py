@@ -22,6 +22,7 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from unweave import parameters
 from unweave.errors import ArgumentError, unknown_name
+from unweave.methods.spec import Stage
 
 LabelNeed = Literal["none", "some", "all"]
 
@@ -98,6 +99,11 @@ class MethodInfo:
     def settings(self) -> tuple[str, ...]:
         """The names of all keyword arguments that ``create`` takes for this method, besides ``seed``."""
         return (*self.hyperparameters, *(VAE_SETTINGS if self.is_vae else ()))
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The hyperparameters that are earlier stages."""
+        return tuple(key for key, annotation in self.annotations.items() if annotation == Stage)
 
     def load(self) -> Callable[..., Any]:
         """The function or class itself."""
@@ -285,7 +291,7 @@ def _signature(
 
 def _namespace(tree: ast.Module) -> dict[str, Any]:
     """What annotations are made of: our declared types, and the aliases that a module defines of them."""
-    names: dict[str, Any] = {**vars(parameters), "Annotated": Annotated, "Literal": Literal}
+    names: dict[str, Any] = {**vars(parameters), "Annotated": Annotated, "Literal": Literal, "Stage": Stage}
     names |= {"Ge": Ge, "Gt": Gt, "Le": Le, "Lt": Lt}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):

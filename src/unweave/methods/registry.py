@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from unweave.arrays import to_python
@@ -124,7 +125,8 @@ def register_method(
     It decorates a function of hyperparameters that returns terms or a
     :class:`~unweave.methods.vae.composition.Composition`, which is then a VAE; or a subclass of
     :class:`~unweave.methods.method.Method` whose constructor takes ``image_shape`` and hyperparameters by name. Each
-    hyperparameter has a default, and an annotation of :mod:`unweave.parameters` says what it may be.
+    hyperparameter has a default, and an annotation of :mod:`unweave.parameters` says what it may be; one that is an
+    earlier stage has the annotation ``unweave.methods.Stage``.
 
     Parameters
     ----------
@@ -245,9 +247,9 @@ def create(name: str, data: Dataset, *, seed: int | None = None, **settings: Any
     seed
         of the initial weights. None: ``train`` draws them from its own seed.
     **settings
-        the method's hyperparameters; for a VAE also ``latent_size``, ``architecture``, ``reconstruction``,
-        ``correlation``, ``capacity``, ``extra_terms``, ``prior``, ``labels``, ``encoder`` and ``decoder``: see
-        :func:`unweave.methods.vae.create.create_vae`.
+        the method's hyperparameters (an earlier stage is given as its run, or the run's folder); for a VAE also
+        ``latent_size``, ``architecture``, ``reconstruction``, ``correlation``, ``capacity``, ``extra_terms``,
+        ``prior``, ``labels``, ``encoder`` and ``decoder``: see :func:`unweave.methods.vae.create.create_vae`.
 
     Examples
     --------
@@ -264,8 +266,13 @@ def create(name: str, data: Dataset, *, seed: int | None = None, **settings: Any
     else:
         given = to_python(settings)
         info.check(given)
+        stages = {}
+        for key in info.stages:
+            if given.get(key) is not None:
+                given[key], stages[key] = _read_stage(key, given[key])
         size = len(data) if data.finite else None
-        method = build(MethodSpec(name, list(data.image_shape), size, given))
+        method = build(MethodSpec(name, list(data.image_shape), size, given), stages=stages)
+        method.batches(data)  # refuses data that the method cannot learn from
     if seed is not None:
         method.initialise(seed)
         method.fresh = False
@@ -278,6 +285,7 @@ def build(
     encoder: nn.Module | None = None,
     decoder: nn.Module | None = None,
     terms: Sequence[Any] = (),
+    stages: Mapping[str, Method] | None = None,
 ) -> Method:
     """Put a method together from its spec.
 
@@ -289,6 +297,8 @@ def build(
         the user's own networks, for a spec that was made with them.
     terms
         ready objects for those of the spec's extra terms that are not registered.
+    stages
+        trained methods for the spec's earlier stages; others are put together too, for weights to be loaded.
 
     Examples
     --------
@@ -309,7 +319,10 @@ def build(
             raise ArgumentError(argument, type(given).__name__, f"{spec.name} takes none: it is not a VAE")
     if isinstance(spec, VAESpec):
         raise ArgumentError("method spec", spec.name, "is the spec of a VAE, and the method is none")
-    method: Method = info.load()(image_shape=tuple(spec.image_shape), **info.check(spec.hyperparameters))
+    settings, ready = info.check(spec.hyperparameters), stages or {}
+    for key, stage in _stage_specs(spec).items():
+        settings[key] = ready[key] if key in ready else build(stage)
+    method: Method = info.load()(image_shape=tuple(spec.image_shape), **settings)
     method.spec = spec
     return method
 
@@ -327,7 +340,7 @@ def extensions_of(spec: MethodSpec) -> list[str]:
 
 
 def unknown_names(spec: MethodSpec) -> list[str]:
-    """The method and terms of a spec that nobody has registered in this process, in words; imports nothing.
+    """The method and terms of a spec that nobody has registered in this process, in words.
 
     Examples
     --------
@@ -338,9 +351,29 @@ def unknown_names(spec: MethodSpec) -> list[str]:
 
 
 def _registered(spec: MethodSpec) -> list[tuple[Registry[Any], str]]:
-    """What a spec names, and where; terms that were never registered are named by their class, "module:Class"."""
+    """What a spec and its stages name, and where; terms that were never registered have the name "module:Class"."""
     terms = [entry["name"] for entry in spec.extra_terms] if isinstance(spec, VAESpec) else []
-    return [(METHODS, spec.name), *((TERMS, name) for name in terms if ":" not in name)]
+    stages = _stage_specs(spec).values() if spec.name in METHODS else ()
+    return [
+        (METHODS, spec.name),
+        *((TERMS, name) for name in terms if ":" not in name),
+        *(entry for stage in stages for entry in _registered(stage)),
+    ]
+
+
+def _stage_specs(spec: MethodSpec) -> dict[str, MethodSpec]:
+    """The specs of a method's earlier stages, by hyperparameter."""
+    given = {key: spec.hyperparameters.get(key) for key in describe(spec.name).stages}
+    return {key: MethodSpec.from_dict(stage["method"]) for key, stage in given.items() if stage is not None}
+
+
+def _read_stage(name: str, given: Any) -> tuple[dict[str, Any], Method]:
+    """What a user gave for an earlier stage: its spec, and its method as trained.
+
+    Runs are of a room above this one, which is named here and imported only when there is a stage to read.
+    """
+    stage: tuple[dict[str, Any], Method] = resolve_name("unweave.training.stage:read_stage")(name, given)
+    return stage
 
 
 def label_need(

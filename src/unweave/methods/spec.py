@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Annotated, Any
 
 from unweave.errors import ArgumentError
+
+# The annotation of a hyperparameter that is an earlier stage, a method that was trained before. `create` takes a run
+# or its folder; the spec holds what that run was, its method under "method"; the constructor gets the method itself.
+Stage = Annotated[Any, "stage"]
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -62,6 +63,15 @@ def load_state(path: Path, module: nn.Module, optimisers: Mapping[str, Any]) -> 
         groups = optimiser.state_dict()["param_groups"]
         optimiser.load_state_dict({"state": state, "param_groups": groups})
     return int(metadata["step"])
+
+
+def weights_hash(module: nn.Module) -> str:
+    """16 hexadecimal digits that tell a module's weights from others."""
+    digest = hashlib.sha256()
+    for name, value in module.state_dict().items():
+        digest.update(name.encode())
+        digest.update(value.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _in_layout_of(parameter: Tensor, value: Tensor) -> Tensor:

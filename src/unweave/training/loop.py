@@ -22,7 +22,7 @@ from torch import nn
 
 from unweave.data import Dataset
 from unweave.data.batches import Batch
-from unweave.data.registry import RECIPES
+from unweave.data.registry import RECIPES, describe_data
 from unweave.errors import ArgumentError, UnweaveError
 from unweave.files import is_leftover, write_text
 from unweave.methods.method import Method, Player, Terms
@@ -36,7 +36,7 @@ from unweave.training.devices import create_fabric
 from unweave.training.history import append_record, read_history, restart_history
 from unweave.training.interrupts import Interrupts
 from unweave.training.run import FAILURE, HISTORY, SPEC, STATE, WEIGHTS, Run, steps_done
-from unweave.training.spec import RunSpec, describe_data, installed_versions
+from unweave.training.spec import RunSpec, installed_versions
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric

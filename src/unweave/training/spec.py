@@ -14,7 +14,6 @@ from typing import Any
 import yaml
 
 from unweave import __version__
-from unweave.data import Dataset
 from unweave.errors import ArgumentError, DataError
 from unweave.files import write_text
 from unweave.methods.spec import MethodSpec
@@ -110,19 +109,6 @@ class RunSpec:
 
     def _flat(self) -> dict[str, Any]:
         return _flatten(json.loads(json.dumps(self._deciding())))
-
-
-def describe_data(data: Dataset) -> dict[str, Any]:
-    """What identifies a data set in a spec: its name, shape and factors."""
-    return {
-        "name": data.name,
-        "size": len(data) if data.finite else None,
-        "image_shape": list(data.image_shape),
-        "factors": {
-            name: list(size) if isinstance(size, tuple) else size
-            for name, size in zip(data.space.names, data.space.sizes, strict=True)
-        },
-    }
 
 
 def installed_versions() -> dict[str, str]:

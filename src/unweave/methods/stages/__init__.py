@@ -1,0 +1,1 @@
+"""Multi-stage models: methods that build on one that was trained before and is frozen."""
