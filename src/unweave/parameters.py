@@ -34,6 +34,7 @@ Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
 Fraction = Annotated[float, Ge(0), Le(1)]
 Correlation = Annotated[float, Ge(0), Lt(1)]
+Decay = Annotated[float, Ge(0), Lt(1)]
 Seed = Annotated[int, Ge(0), Lt(2**32)]
 
 _WORDS = {Ge: ">=", Gt: ">", Le: "<=", Lt: "<"}

@@ -8,7 +8,7 @@ import torch
 
 import unweave as uw
 from unweave.errors import ArgumentError, DataError, UnweaveError
-from unweave.methods import Terms, register_term
+from unweave.methods import Player, Terms, register_term
 from unweave.training import Callback, RunSpec, TrainingError, plan
 
 train = partial(uw.train, pictures=False)
@@ -100,6 +100,50 @@ def test_each_player_has_its_own_optimiser(make, squares):
     assert counts == {"model": 5, "discriminator": 5}
     adversary = players[1].optimiser
     assert (adversary.learning_rate, adversary.betas, adversary.epsilon) == (1e-4, (0.5, 0.9), 1e-8)
+
+
+class Turns(uw.methods.Method):
+    """Players that move at different steps, each by a gradient of 1; the numbers of their steps are counted."""
+
+    def __init__(self, image_shape, every):
+        super().__init__()
+        self.spec = uw.methods.MethodSpec("turns", list(image_shape))
+        self.weights = torch.nn.ParameterList(torch.zeros(1) for _ in every)
+        self.every, self.begun, self.moved = every, [], [[] for _ in every]
+
+    def begin(self, batch, step, generator):
+        self.begun.append(step)
+        return step
+
+    def players(self):
+        def loss(number):
+            def terms(step):
+                self.moved[number].append(step)
+                return Terms.of(**{f"value_{number}": (self.weights[number].sum(), 1.0)})
+
+            return terms
+
+        return [
+            Player(f"player_{number}", [self.weights[number]], loss(number), every=every)
+            for number, every in enumerate(self.every)
+        ]
+
+
+def test_players_move_at_their_own_steps(squares):
+    method = Turns(squares.image_shape, every=(3, 1, 2))
+    run = train(method, squares, steps=7, log_every=1)
+    assert method.begun == list(range(7))  # one forward pass per step, whoever moves first
+    assert method.moved == [[2, 5], [0, 1, 2, 3, 4, 5, 6], [1, 3, 5]]
+    assert [("value_0" in r, "value_1" in r, "value_2" in r) for r in run.records] == [
+        ((step + 1) % 3 == 0, True, (step + 1) % 2 == 0) for step in range(7)
+    ]
+
+
+def test_a_step_at_which_nobody_moves_changes_nothing(squares):
+    method = Turns(squares.image_shape, every=(2,))
+    train(method, squares, steps=5)
+    assert method.moved == [[1, 3]]
+    assert method.begun == [1, 3]
 
 
 def test_a_run_directory_has_everything_to_repeat_it(make, squares, tmp_path):

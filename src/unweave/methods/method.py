@@ -111,6 +111,8 @@ class Player:
         its terms, from what ``begin`` returned.
     optimiser
         Adam's settings.
+    every
+        it moves at every such step: 5 means at steps 5, 10, 15, … of a run. Its terms are logged when it moves.
 
     Examples
     --------
@@ -125,6 +127,11 @@ class Player:
     parameters: Sequence[nn.Parameter]
     loss: Callable[[Any], Terms]
     optimiser: OptimiserSettings = OptimiserSettings()
+    every: int = 1
+
+    def moves(self, step: int) -> bool:
+        """Whether it moves at step number ``step``, counted from 0."""
+        return (step + 1) % self.every == 0
 
 
 class Method(nn.Module):

@@ -29,6 +29,8 @@ class ImageGenerator(nn.Module):
         (H, W, C).
     normalise
         whether to use batch normalisation.
+    width
+        channels next to the image; the other layers have 2, 4 and 8 times as many.
 
     Examples
     --------
@@ -36,17 +38,23 @@ class ImageGenerator(nn.Module):
     torch.Size([4, 1, 28, 28])
     """
 
-    def __init__(self, latent_size: int, image_shape: tuple[int, ...], normalise: bool = True) -> None:
+    def __init__(
+        self,
+        latent_size: int,
+        image_shape: tuple[int, ...],
+        normalise: bool = True,
+        width: int = CHANNELS[0],
+    ) -> None:
         super().__init__()
         size, channels = check_conv_shape(image_shape)
         check_latent_size(latent_size)
         sizes = conv_sizes(size)
-        widths = [*reversed(CHANNELS[: len(sizes) - 1]), channels]
+        widths = [*reversed(conv_channels(sizes, width)), channels]
         self.inner = (widths[0], sizes[-1], sizes[-1])
         self.dense = nn.Linear(latent_size, widths[0] * sizes[-1] ** 2)
         self.convolutions = up_convolutions(widths, sizes)
         self.norms = nn.ModuleList(
-            nn.BatchNorm2d(width) if normalise else nn.Identity() for width in widths[:-1]
+            nn.BatchNorm2d(channels) if normalise else nn.Identity() for channels in widths[:-1]
         )
 
     def forward(self, z: Tensor) -> Tensor:
@@ -62,7 +70,8 @@ class ImageDiscriminator(nn.Module):
     """Images to one logit: convolutions 5x5 of stride 2 (64, 128, 256, 512), leaky ReLU 0.2, a dense layer.
 
     Batch normalisation from the second convolution on, unless ``normalise`` is off (as a critic with gradient penalty
-    needs it). ``features`` are what the dense layer reads; InfoGAN's Q reads them too.
+    needs it). ``features`` are what the dense layer reads; InfoGAN's Q reads them too. ``width`` is that of
+    :class:`ImageGenerator`.
 
     Examples
     --------
@@ -71,16 +80,20 @@ class ImageDiscriminator(nn.Module):
     """
 
     def __init__(
-        self, image_shape: tuple[int, ...], condition_channels: int = 0, normalise: bool = True
+        self,
+        image_shape: tuple[int, ...],
+        condition_channels: int = 0,
+        normalise: bool = True,
+        width: int = CHANNELS[0],
     ) -> None:
         super().__init__()
         size, channels = check_conv_shape(image_shape)
         sizes = conv_sizes(size)
-        widths = [channels + condition_channels, *CHANNELS[: len(sizes) - 1]]
+        widths = [channels + condition_channels, *conv_channels(sizes, width)]
         self.convolutions = down_convolutions(widths)
         self.norms = nn.ModuleList(
-            nn.BatchNorm2d(width) if normalise and index else nn.Identity()
-            for index, width in enumerate(widths[1:])
+            nn.BatchNorm2d(after) if normalise and index else nn.Identity()
+            for index, after in enumerate(widths[1:])
         )
         self.num_features = widths[-1] * sizes[-1] ** 2
         self.output = nn.Linear(self.num_features, 1)
@@ -92,10 +105,14 @@ class ImageDiscriminator(nn.Module):
             h = F.leaky_relu(norm(convolution(h)), SLOPE)
         return h.flatten(1)
 
+    def logits(self, features: Tensor) -> Tensor:
+        """Logits (n,) of features (n, num_features): positive for images that seem real."""
+        logits: Tensor = self.output(features).squeeze(1)
+        return logits
+
     def forward(self, images: Tensor, condition: Tensor | None = None) -> Tensor:
         """Logits (n,): positive for images that seem real."""
-        logits: Tensor = self.output(self.features(images, condition)).squeeze(1)
-        return logits
+        return self.logits(self.features(images, condition))
 
 
 def conv_sizes(size: int) -> list[int]:
@@ -108,6 +125,15 @@ def conv_sizes(size: int) -> list[int]:
     while sizes[-1] > 4:
         sizes.append((sizes[-1] + 1) // 2)
     return sizes
+
+
+def conv_channels(sizes: Sequence[int], width: int = CHANNELS[0]) -> list[int]:
+    """Channels after each convolution between ``sizes``, the first of which gives ``width``.
+
+    >>> conv_channels([28, 14, 7, 4], width=16)
+    [16, 32, 64]
+    """
+    return [channels * width // CHANNELS[0] for channels in CHANNELS[: len(sizes) - 1]]
 
 
 def down_convolutions(widths: Sequence[int]) -> nn.ModuleList:

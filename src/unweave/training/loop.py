@@ -77,7 +77,7 @@ def train(
     data
         what to train on.
     steps
-        how many batches; each player of the method moves once per batch.
+        how many batches; each player of the method moves once per batch, or as seldom as its ``every`` says.
     batch_size
         images (or pairs of images) per step.
     learning_rate
@@ -303,13 +303,14 @@ class Session:
         self._finish()
 
     def step(self, step: int, is_logged: bool = False) -> dict[str, float]:
-        """Step number ``step``: each player moves once. Returns the values to log, if they are to be."""
+        """Step number ``step``: each player whose turn it is moves. Returns the values to log, if they are to be."""
         spec, fabric = self.run.spec, self.fabric
         shard = (fabric.global_rank, fabric.world_size)
         batch = self.batches.draw(step, spec.batch_size, spec.seed, shard).to(fabric.device)
         step_generator(self.generator, spec.seed, step, fabric.global_rank)
         values: dict[str, float] = {}
-        for index, (player, optimiser) in enumerate(zip(self.players, self.optimisers, strict=True)):
+        for index in moving(self.players, step):
+            player, optimiser = self.players[index], self.optimisers[index]
             terms: Terms = self.game(index, batch, step, self.generator)
             loss = terms.loss
             if not abs(loss.item()) < EXPLODED:  # true for NaN as well
@@ -353,8 +354,8 @@ class Session:
 class Game(nn.Module):
     """A method behind one ``forward``, which is what strategies for several devices need.
 
-    ``forward(player, …)`` gives that player's terms. For the first player the method makes its forward pass; the
-    others use the result.
+    ``forward(player, …)`` gives that player's terms. For the first player that moves at a step the method makes its
+    forward pass; the others use the result.
     """
 
     def __init__(self, method: Method) -> None:
@@ -365,12 +366,18 @@ class Game(nn.Module):
 
     def forward(self, player: int, batch: Batch, step: int, generator: torch.Generator) -> Terms:
         """The terms of player number ``player`` at ``step``."""
-        if player == 0:
+        turns = moving(self.players, step)
+        if player == turns[0]:
             self._result = self.method.begin(batch, step, generator)
         terms = self.players[player].loss(self._result)
-        if player == len(self.players) - 1:
+        if player == turns[-1]:
             self._result = None  # frees the graph
         return terms
+
+
+def moving(players: Sequence[Player], step: int) -> list[int]:
+    """The numbers of the players that move at ``step``, in the order of their moves."""
+    return [number for number, player in enumerate(players) if player.moves(step)]
 
 
 def step_generator(generator: torch.Generator, seed: int, step: int, rank: int = 0) -> torch.Generator:

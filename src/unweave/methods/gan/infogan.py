@@ -1,0 +1,247 @@
+"""InfoGAN: a GAN whose images tell which code they were generated from."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from annotated_types import Ge
+from torch import Tensor, nn
+
+from unweave.data.batches import Batch
+from unweave.errors import ArgumentError
+from unweave.methods.gan.collapse import collapse_terms, threshold_accuracy
+from unweave.methods.gan.generator import Generator
+from unweave.methods.method import Method, OptimiserSettings, Player, Posterior, Terms
+from unweave.methods.registry import register_method
+from unweave.networks.dcgan import ImageDiscriminator
+from unweave.networks.weights import frozen
+from unweave.objectives.adversarial import generator_loss, real_fake_loss
+from unweave.objectives.gaussian import correlated_log_density
+from unweave.parameters import Correlation, Count, Decay, Natural, NonNegative
+
+HIDDEN, SLOPE = 128, 0.1  # of Q's own layers, as in the authors' code
+LEAST_LOG_VARIANCE = math.log(1e-6)  # else Q's density of a code that it knows exactly has no bound
+
+
+class Codes(NamedTuple):
+    """What InfoGAN's generator reads: categories (n,), continuous codes (n, d) and noise (n, e)."""
+
+    category: Tensor
+    continuous: Tensor
+    noise: Tensor
+
+
+class CodePosterior(NamedTuple):
+    """Q(c|x): logits (n, k) of the categories, mean and log-variance (n, d) of the continuous codes."""
+
+    logits: Tensor
+    mean: Tensor
+    log_variance: Tensor
+
+
+class Game(NamedTuple):
+    """One forward pass: real images, codes, the images generated from them, and the step's source of randomness."""
+
+    real: Tensor
+    codes: Codes
+    fake: Tensor
+    random: torch.Generator
+
+
+@register_method(
+    "infogan",
+    label="InfoGAN",
+    paper="Chen et al. 2016",
+    strength="correlation",
+    strength_label="σ",
+    color="#0072B2",
+    marker="X",
+    order=31,
+    labels="none",
+)
+class InfoGAN(Method):
+    """GAN + a bound on the mutual information of codes and generated images.
+
+    The generator reads a category, continuous codes of U(-1, 1) and noise of U(-1, 1). The discriminator D minimises
+    the cross entropy of real and generated images; the generator G and Q minimise
+
+        -E[log D(G(c, e))] - categorical_weight E[log Q(c_1|x)] - continuous_weight E[log Q(c_2|x)],    x = G(c, e)
+
+    Q is two layers on the features of D, which it does not move. Q(c_2|x) is a Gaussian of covariance
+    diag(s) R diag(s), R = (1 - correlation) I + correlation 11^T (Yang et al.). Adam: 2e-4 for D, 1e-3 for G and Q,
+    betas (0.5, 0.999); the learning rate of ``train`` is not used.
+
+    The code of an image has one part, "c": the probabilities of the categories, and then the means of the continuous
+    codes. ``decode`` generates with noise 0, the mean. A run logs ``discriminator_accuracy``, ``diversity`` and
+    ``collapsed``: see :func:`~unweave.methods.gan.collapse.collapse_terms`.
+
+    Parameters
+    ----------
+    image_shape
+        (H, W, C).
+    num_categories
+        k of the categorical code.
+    num_continuous
+        d, the number of continuous codes.
+    noise_size
+        the number of noise values.
+    categorical_weight, continuous_weight
+        of the two bounds.
+    correlation
+        of Q(c_2|x): 0, or 0.9 in Yang et al.
+    width
+        channels of the convolution next to the image.
+    ema
+        the weight of the past in the average of the generator's weights that samples are drawn with; 0: no average.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 28, 28, 1), np.uint8))
+    >>> method = uw.methods.create("infogan", data, num_categories=3, width=4)
+    >>> method.encode(method.sample(5)).mean.shape
+    torch.Size([5, 5])
+    """
+
+    def __init__(
+        self,
+        image_shape: tuple[int, ...],
+        *,
+        num_categories: Annotated[int, Ge(2)] = 10,
+        num_continuous: Count = 2,
+        noise_size: Natural = 62,
+        categorical_weight: NonNegative = 1.0,
+        continuous_weight: NonNegative = 0.1,
+        correlation: Correlation = 0.0,
+        width: Count = 64,
+        ema: Decay = 0.0,
+    ) -> None:
+        super().__init__()
+        self.num_categories, self.num_continuous, self.noise_size = num_categories, num_continuous, noise_size
+        self.categorical_weight, self.continuous_weight = categorical_weight, continuous_weight
+        self.correlation = correlation
+        self.discriminator = self._create_discriminator(image_shape, width)
+        self.q = nn.Sequential(
+            nn.Linear(self.discriminator.num_features, HIDDEN),
+            nn.BatchNorm1d(HIDDEN),
+            nn.LeakyReLU(SLOPE),
+            nn.Linear(HIDDEN, num_categories + 2 * num_continuous),
+        )
+        self.generator = Generator(num_categories + num_continuous + noise_size, image_shape, width, ema)
+
+    # --- training ---------------------------------------------------------------------------------
+
+    def begin(self, batch: Batch, step: int, generator: torch.Generator) -> Game:
+        """Draw codes, and generate as many images as the batch has."""
+        if len(batch) < 2:
+            raise ArgumentError(
+                "batch_size", len(batch), "needs two or more: the networks normalise by batch"
+            )
+        self.generator.update_average()
+        codes = self.draw_codes(len(batch), generator)
+        return Game(batch.images, codes, self.generator(self._inputs(codes)), generator)
+
+    def players(self) -> list[Player]:
+        """The discriminator, and then the generator with Q."""
+        return [
+            Player(
+                "discriminator",
+                list(self.discriminator.parameters()),
+                self.discriminator_terms,
+                OptimiserSettings(2e-4, (0.5, 0.999)),
+            ),
+            Player(
+                "model", self._model_parameters(), self.model_terms, OptimiserSettings(1e-3, (0.5, 0.999))
+            ),
+        ]
+
+    def discriminator_terms(self, game: Game) -> Terms:
+        """The discriminator's cross entropy, and the signs of a collapse."""
+        real, fake = self.discriminator(game.real), self.discriminator(game.fake.detach())
+        terms = Terms.of(
+            discriminator=(real_fake_loss(real, fake), 1.0),
+            discriminator_accuracy=(threshold_accuracy(real, fake), 0.0),
+        )
+        terms.add(collapse_terms(game.real, game.fake))
+        return terms
+
+    def model_terms(self, game: Game) -> Terms:
+        """The generator's loss, and -log Q of the codes; no gradient reaches the discriminator's weights."""
+        with frozen(self.discriminator):
+            features = self.discriminator.features(game.fake)
+            logits = self.discriminator.logits(features)
+        posterior = self._code_posterior(features)
+        categorical = F.cross_entropy(posterior.logits, game.codes.category)
+        continuous = -self.continuous_log_density(game.codes.continuous, posterior).mean()
+        return Terms.of(
+            generator=(self._generator_loss(logits), 1.0),
+            categorical=(categorical, self.categorical_weight),
+            continuous=(continuous, self.continuous_weight),
+        )
+
+    def draw_codes(self, n: int, generator: torch.Generator | None = None) -> Codes:
+        """``n`` codes from their prior, on the method's device."""
+        device = self.discriminator.output.weight.device
+        category = torch.randint(self.num_categories, (n,), generator=generator, device=device)
+        uniform = torch.rand(n, self.num_continuous + self.noise_size, generator=generator, device=device)
+        values = 2 * uniform - 1
+        return Codes(category, values[:, : self.num_continuous], values[:, self.num_continuous :])
+
+    def continuous_log_density(self, continuous: Tensor, posterior: CodePosterior) -> Tensor:
+        """log Q(c_2|x) (n,) of continuous codes (n, d)."""
+        return correlated_log_density(continuous, posterior.mean, posterior.log_variance, self.correlation)
+
+    # --- capabilities -----------------------------------------------------------------------------
+
+    @property
+    def parts(self) -> dict[str, slice]:
+        """One part: the category's probabilities and the continuous codes."""
+        return {"c": slice(0, self.num_categories + self.num_continuous)}
+
+    @property
+    def noise_correlation(self) -> float:
+        """Of Q's continuous codes."""
+        return self.correlation
+
+    @property
+    def image_encoder(self) -> nn.Module:
+        """The discriminator and Q."""
+        return nn.ModuleList([self.discriminator, self.q])
+
+    def encode(self, images: Tensor) -> Posterior:
+        """Q(c|x): probabilities of the categories, without noise; means and log-variances of the continuous codes."""
+        logits, mean, log_variance = self._code_posterior(self.discriminator.features(images))
+        probabilities = logits.softmax(dim=1)
+        certain = torch.full_like(probabilities, -torch.inf)
+        return Posterior(torch.cat([probabilities, mean], 1), torch.cat([certain, log_variance], 1))
+
+    def decode(self, codes: Tensor) -> Tensor:
+        """Images of codes (n, k + d), with noise 0."""
+        return self.generator.generate(F.pad(codes, (0, self.noise_size)))
+
+    def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
+        """``n`` images of codes and noise from their prior."""
+        return self.generator.generate(self._inputs(self.draw_codes(n, generator)))
+
+    # --- parts that a variant may replace ---------------------------------------------------------
+
+    def _create_discriminator(self, image_shape: tuple[int, ...], width: int) -> ImageDiscriminator:
+        return ImageDiscriminator(image_shape, width=width)
+
+    def _generator_loss(self, logits: Tensor) -> Tensor:
+        return generator_loss(logits)
+
+    def _model_parameters(self) -> list[nn.Parameter]:
+        return [*self.generator.network.parameters(), *self.q.parameters()]
+
+    def _code_posterior(self, features: Tensor) -> CodePosterior:
+        sizes = [self.num_categories, self.num_continuous, self.num_continuous]
+        logits, mean, raw = self.q(features).split(sizes, dim=1)
+        least = torch.full_like(raw, LEAST_LOG_VARIANCE)
+        return CodePosterior(logits, mean, torch.logaddexp(raw, least))
+
+    def _inputs(self, codes: Codes) -> Tensor:
+        one_hot = F.one_hot(codes.category, self.num_categories).to(codes.noise)
+        return torch.cat([one_hot, codes.continuous, codes.noise], dim=1)
