@@ -99,11 +99,13 @@ def _numbers(values: pd.Series) -> str:
 
 
 def _span(counts: pd.Series) -> str:
+    """The smallest and the largest count, if they differ."""
     low, high = counts.min(), counts.max()
     return f"{low}" if low == high else f"{low} to {high}"
 
 
 def _count(number: int, thing: str) -> str:
+    """A number and a noun: "1 run", "2 runs"."""
     return f"{number:,} {thing}{'s' * (number != 1)}"
 
 
@@ -125,7 +127,7 @@ def label_note(modes: Mapping[str, set[str]]) -> str:
     if not modes:
         return ""
     blind = _without_true_labels(modes)
-    parts = [f"The encoders of {_list(modes)} take labels u next to the image."]
+    parts = [f"The encoders of {_join(modes)} take labels u next to the image."]
     if blind:
         parts.append(
             f"Where nothing else is said, they did not get the true ones: {_method_list(blind)}. Predicted labels are "
@@ -137,7 +139,7 @@ def label_note(modes: Mapping[str, set[str]]) -> str:
             "They are only in tables and figures that say so."
         )
     if only_given := [name for name in modes if name not in blind]:
-        parts.append(f"{_list(only_given)} {'have' if len(only_given) > 1 else 'has'} no other scores.")
+        parts.append(f"{_join(only_given)} {'have' if len(only_given) > 1 else 'has'} no other scores.")
     return " ".join(parts)
 
 
@@ -163,6 +165,7 @@ def _method_list(modes: Mapping[str, str]) -> str:
     return ", ".join(f"{method_name(name)} (u {mode})" for name, mode in modes.items())
 
 
-def _list(methods: Iterable[str]) -> str:
+def _join(methods: Iterable[str]) -> str:
+    """Names in a sentence: "iVAE, IDVAE and SS-iVAE"."""
     *most, last = map(method_name, methods)
     return f"{', '.join(most)} and {last}" if most else last

@@ -133,13 +133,12 @@ def _greek(character: str) -> str:
 
 
 def _texts(column: pd.Series) -> list[str]:
-    if not _is_number(column):
-        return [MISSING if pd.isna(value) else str(value) for value in column]
-    if pd.api.types.is_bool_dtype(column) or pd.api.types.is_integer_dtype(column):
+    """The text of each value; numbers of one column have one format."""
+    if not pd.api.types.is_float_dtype(column):
         return [MISSING if pd.isna(value) else str(value) for value in column]
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    how = _number_format(np.abs(values[np.isfinite(values)]))
-    return [MISSING if np.isnan(value) else format(value, how) for value in values]
+    number_format = _number_format(np.abs(values[np.isfinite(values)]))
+    return [MISSING if np.isnan(value) else format(value, number_format) for value in values]
 
 
 def _number_format(sizes: FloatArray) -> str:
