@@ -18,7 +18,7 @@ def fingerprint(data: Dataset, most: Count | None = None) -> str:
     Parameters
     ----------
     data
-        Where images are drawn anew at every access, the noise is that of a fixed seed.
+        Where noise is drawn at every access, the noise is that of a fixed seed.
     most
         the number of images, spread evenly, that count. None: all, or of a large data set 4,096 images or 256 MB,
         whichever is more.

@@ -32,7 +32,7 @@ def obtain(recipe: Recipe, folder: Path) -> Dataset:
     """The data set, downloaded and prepared where it is not yet.
 
     Loading comes first, and a download only if that fails: prepared arrays do not need their files
-    any more, and some data sets also take files in another form (unpacked, packed anew).
+    any more, and some data sets also take files in another form (unpacked, packed again).
 
     Parameters
     ----------
