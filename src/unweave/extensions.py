@@ -27,13 +27,14 @@ class ExtensionError(UnweaveError):
     """A user's module could not be imported."""
 
 
-def load(names: Iterable[str | Path], sources: Mapping[str, str] | None = None) -> list[str]:
+def load(names: str | Path | Iterable[str | Path], sources: Mapping[str, str] | None = None) -> list[str]:
     """Import a user's modules ("my_package.terms") and files ("./my_terms.py"), each once.
 
     ``sources`` are texts of files by their full path, for machines that do not have the files: see :func:`sources`.
     Returns the names under which a spec remembers them: modules as they are, files with their full path.
     """
-    return [_load(str(name), sources or {}) for name in names]
+    listed = [names] if isinstance(names, str | Path) else names
+    return [_load(str(name), sources or {}) for name in listed]
 
 
 def sources(names: Iterable[str | Path]) -> dict[str, str]:
@@ -69,7 +70,9 @@ def _load(name: str, sources: Mapping[str, str]) -> str:
                 import_module(name)
             except ModuleNotFoundError as error:
                 if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
-                    raise DataError(f"import {name}: there is no such module") from error
+                    file = Path(f"{name.replace('.', '/')}.py")
+                    hint = f"; did you mean ./{file}?" if file.is_file() else ""
+                    raise DataError(f"import {name}: there is no such module{hint}") from error
                 raise ExtensionError(f"import {name}: {error}") from error
     _loaded[known] = known
     return known

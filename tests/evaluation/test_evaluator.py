@@ -4,6 +4,7 @@ import torch
 
 import unweave as uw
 from unweave.errors import ArgumentError
+from unweave.methods import Method, Posterior
 
 QUICK = {
     "beta_vae": {"num_train": 100, "num_eval": 50},
@@ -284,3 +285,52 @@ def test_every_score_has_an_interval_on_request(data, name):
 def test_seeds_that_are_refused(data, seed):
     with pytest.raises(ArgumentError, match="seed = "):
         uw.evaluate(perfect, data, ["mig"], seed=seed)
+
+
+def test_two_metrics_of_one_name_are_refused():
+    data = uw.data.from_arrays(np.zeros((8, 6), np.float32), {"x": np.arange(8) % 2})
+
+    def mig(codes, factors):
+        return 0.123
+
+    with pytest.raises(ArgumentError, match="metrics = 'mig': is the name of two of them"):
+        uw.evaluate(lambda images: images, data, ["mig", mig], num_train=10, num_test=5)
+    assert (
+        uw.evaluate(lambda images: images, data, ["mig", "mig"], num_train=10, num_test=5)["mig"] is not None
+    )
+
+
+@pytest.mark.parametrize(("data", "metrics"), [("dsprites", "mig"), (None, "mig")])
+def test_what_is_no_data_set_is_refused(data, metrics):
+    with pytest.raises(ArgumentError, match="needs a data set"):
+        uw.evaluate(lambda images: images, data, metrics)
+
+
+def test_codes_without_noise_have_no_scores_of_a_posterior():
+    class Still(Method):
+        parts = {"z": slice(0, 3)}  # noqa: RUF012
+        noise_correlation = None
+
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(1))
+
+        def encode(self, images):
+            mean = images[:, :3] * self.weight
+            return Posterior(mean, torch.full_like(mean, -torch.inf))
+
+        def check_data(self, data):
+            pass
+
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 3, (60, 2))
+    images = np.concatenate([factors, rng.normal(size=(60, 4))], axis=1).astype(np.float32)
+    data = uw.data.from_arrays(images, factors)
+    scores = uw.evaluate(Still(), data, "all", num_train=40, num_test=20)
+    assert "mig" in scores
+    assert "rmig" in scores
+    assert not {"windin", "monte_carlo_total_correlation", "unsupervised"} & set(scores)
+    with pytest.raises(ArgumentError, match="needs a method with a posterior"):
+        uw.evaluate(Still(), data, "windin")
+    with pytest.raises(ArgumentError, match="codes = 'sampled'"):
+        uw.evaluate(Still(), data, "mig", codes="sampled")

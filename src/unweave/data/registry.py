@@ -200,7 +200,7 @@ def register_data(
             citation=citation,
             files=files,
         )
-        RECIPES.register(name, recipe)
+        RECIPES.register(name, recipe, source=function)
         return function
 
     return register

@@ -99,6 +99,8 @@ def evaluate(
     >>> scores["mig"]
     mig = 1
     """
+    if not isinstance(data, Dataset):
+        raise ArgumentError("data", data, "needs a data set: uw.data.load(name) gives one")
     options = to_python({"seed": seed, "num_train": num_train, "num_test": num_test})
     options = check_arguments(evaluate, {**options, "protocol": protocol, "codes": codes})
     bootstrap = check_bootstrap(bootstrap)
@@ -111,8 +113,8 @@ def evaluate(
     for name, metric in chosen.items():
         metric.check_params(settings[name])
     table = RepresentationTable(representation, data, labels, part)
-    if codes == "sampled" and table.method is None:
-        raise ArgumentError("codes", codes, "needs a method: a function has no posterior to draw from")
+    if codes == "sampled" and (table.method is None or table.method.noise_correlation is None):
+        raise ArgumentError("codes", codes, "needs a method with a posterior to draw from")
     evaluation = _Evaluation(
         table, options["seed"], options["num_train"], options["num_test"], codes == "sampled", bootstrap
     )
@@ -173,7 +175,7 @@ def applies(metric: Metric, data: Dataset, method: object | None) -> bool:
     if metric.takes == "method":
         return isinstance(method, HasEvidenceBound) and isinstance(method, Decodes)
     if metric.takes == "posterior" or metric.name in MODEL_METRICS:
-        return method is not None
+        return isinstance(method, Encodes) and method.noise_correlation is not None
     return metric.suits(_factor_sizes(data))
 
 
@@ -214,7 +216,7 @@ class _Evaluation:
             options["params"] = {"correlation": self.table.method.noise_correlation} | params
             mean, log_variance = np.moveaxis(posterior.astype(np.float64), 1, 0)
             return metric.on_posterior(mean, log_variance, **options)
-        if metric.takes_log_variance and self.table.method is not None and not self.sampled:
+        if metric.takes_log_variance and self.table.has_noise and not self.sampled:
             options["params"] = {"log_variance": posterior[:, 1].astype(np.float64)} | params
         test = self._points_of("test")[0] if metric.takes == "split" else None
         return metric.on_samples(train, test, **options)
@@ -289,7 +291,7 @@ class DatasetInterventions:
 def draw_codes(posterior: AnyArray, table: RepresentationTable, rng: Rng) -> FloatArray:
     """One draw of z (n, D) from each posterior (n, 2, D), with the correlated noise of its method if it has any."""
     n, _, size = posterior.shape
-    correlation = 0.0 if table.method is None else table.method.noise_correlation
+    correlation = (table.method.noise_correlation or 0.0) if table.method is not None else 0.0
     noise = rng.standard_normal((n, size))
     if correlation:
         shared = rng.standard_normal((n, 1))
@@ -310,8 +312,10 @@ def _chosen(
             for metric in every
             if (metrics == "all" or metric.paper) and applies(metric, data, method)
         }
-    asked = [metrics] if isinstance(metrics, str) or callable(metrics) else list(metrics)
-    chosen = {}
+    asked = [metrics] if isinstance(metrics, str) or callable(metrics) else metrics
+    if not isinstance(asked, Sequence):
+        raise ArgumentError("metrics", metrics, "needs 'paper', 'all', or names of metrics")
+    chosen: dict[str, Metric] = {}
     for one in asked:
         metric = find_metric(one) if isinstance(one, str) else as_metric(one)
         if metric.takes == "models":
@@ -319,7 +323,8 @@ def _chosen(
         if not applies(metric, data, method):
             message = f"{_NEEDS[metric.factors]}; this is {data.name} with {representation!r:.60}"
             raise ArgumentError("metrics", metric.name, message)
-        chosen[metric.name] = metric
+        if chosen.setdefault(metric.name, metric) is not metric:
+            raise ArgumentError("metrics", metric.name, "is the name of two of them: name functions apart")
     return chosen
 
 

@@ -85,7 +85,9 @@ def _unsupervised(trained: Trained, *, num_images: Count = 5_000, seed: int = 0)
             kl += bound.kl.sum(0)
     details: dict[str, Any] = {name: total / num_images for name, total in sums.items()}
     per_code = (kl / num_images).cpu().numpy()
-    details["kl"] = float(per_code.sum()) + correlation_constant(method.noise_correlation, len(per_code))
+    details["kl"] = float(per_code.sum()) + correlation_constant(
+        method.noise_correlation or 0.0, len(per_code)
+    )
     details["kl_per_code"] = np.asarray(per_code)
     details["elbo"] = np.nan if labels == "predicted" else -details["reconstruction"] - details["kl"]
     return Score(details["elbo"], details, {"num_images": num_images})

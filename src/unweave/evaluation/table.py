@@ -103,6 +103,11 @@ class RepresentationTable:
         self._given = _given_labels(self.method, data) if self.labels == "given" else None
         self._table = self._create_table(representation.path if isinstance(representation, Run) else None)
 
+    @property
+    def has_noise(self) -> bool:
+        """Whether codes are the means of a posterior, not points."""
+        return self.method is not None and self.method.noise_correlation is not None
+
     def codes(self, rows: ArrayLike, rng: Rng | None = None) -> Codes:
         """The mean codes (n, D) of rows (n,)."""
         return self.posterior(rows, rng)[:, 0]

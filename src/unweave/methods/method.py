@@ -241,14 +241,15 @@ class Encodes(Protocol):
     """A method that gives images codes.
 
     ``parts`` are the named parts of a code: which columns each has. A VAE has one, {"z": slice(0, D)}; a multi-stage
-    model has "c" and "z". ``noise_correlation`` is s of the posterior's noise, with covariance (1-s) I + s 11^T.
+    model has "c" and "z". ``noise_correlation`` is s of the posterior's noise, with covariance (1-s) I + s 11^T; None
+    if codes have no noise, wholly or in part: metrics of the posterior do not apply then.
     """
 
     @property
     def parts(self) -> Mapping[str, slice]: ...
 
     @property
-    def noise_correlation(self) -> float: ...
+    def noise_correlation(self) -> float | None: ...
 
     def encode(self, images: Tensor) -> Posterior:
         """q(z|x) of images (n, C, H, W) in [0, 1]."""

@@ -51,7 +51,17 @@ if TYPE_CHECKING:
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 
-METHODS: Registry[MethodInfo] = Registry("method", "unweave.methods", builtin_methods)
+
+def _from_entry_point(name: str, loaded: object) -> MethodInfo:
+    """The facts of a function or class that an installed package offers as a method."""
+    if not callable(loaded):
+        raise ArgumentError(
+            "entry point", loaded, "needs a function that returns terms, or a class of Method"
+        )
+    return method_info(name, loaded, is_vae=not _is_method_class(name, loaded))
+
+
+METHODS: Registry[MethodInfo] = Registry("method", "unweave.methods", builtin_methods, _from_entry_point)
 TERMS: Registry[Callable[..., Any]] = Registry(
     "term", "unweave.terms", lambda: {name: term.path for name, term in builtin_terms().items()}
 )
@@ -174,7 +184,7 @@ def register_method(
             labels=labels,
         )
         ours = builtin_methods().get(name)
-        METHODS.register(name, info, builtin=ours is not None and ours.path == info.path)
+        METHODS.register(name, info, source=factory, builtin=ours is not None and ours.path == info.path)
         return factory
 
     return register
@@ -202,7 +212,7 @@ def register_term(name: str) -> Callable[[Factory], Factory]:
     def register(factory: Factory) -> Factory:
         ours = builtin_terms().get(name)
         path = f"{factory.__module__}:{factory.__qualname__}"
-        TERMS.register(name, factory, builtin=ours is not None and ours.path == path)
+        TERMS.register(name, factory, source=factory, builtin=ours is not None and ours.path == path)
         return factory
 
     return register
@@ -347,7 +357,11 @@ def unknown_names(spec: MethodSpec) -> list[str]:
     >>> unknown_names(MethodSpec("my_gan", [64, 64, 1]))
     ["the method 'my_gan'"]
     """
-    return [f"the {registry.kind} {name!r}" for registry, name in _registered(spec) if name not in registry]
+    return [
+        f"the {registry.kind} {name!r}"
+        for registry, name in _registered(spec)
+        if not registry.is_loaded(name)
+    ]
 
 
 def _registered(spec: MethodSpec) -> list[tuple[Registry[Any], str]]:

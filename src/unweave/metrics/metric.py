@@ -99,6 +99,8 @@ class Metric:
     renamed: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for name in ("takes", "factors", "higher_is_better", "paper"):
+            check_value(name, getattr(self, name), declared(Metric)[name])
         for protocol in self.protocols:
             if protocol not in PROTOCOLS:
                 raise unknown_name("protocols", protocol, PROTOCOLS)

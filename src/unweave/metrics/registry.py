@@ -41,6 +41,14 @@ _BUILTIN = (
     "unlabelled.udr",
 )
 
+
+def _from_entry_point(name: str, loaded: object) -> Metric:
+    """A metric, or a function of codes and factors, that an installed package offers under a name."""
+    if not isinstance(loaded, Metric) and not callable(loaded):
+        raise ArgumentError("entry point", loaded, "needs a metric, or a function of codes and factors")
+    return loaded if isinstance(loaded, Metric) else Metric(name, loaded)
+
+
 METRICS: Registry[Metric] = Registry(
     "metric",
     "unweave.metrics",
@@ -48,6 +56,7 @@ METRICS: Registry[Metric] = Registry(
         name: f"unweave.metrics.{group}.{name}:{name}"
         for group, name in (path.split(".") for path in _BUILTIN)
     },
+    _from_entry_point,
 )
 
 
@@ -137,7 +146,9 @@ def register_metric(name: Any, **facts: Any) -> Any:
 
     def register(function: Callable[..., Score | float]) -> Metric:
         metric = Metric(name, function, **facts)
-        METRICS.register(name, metric, builtin=function.__module__.startswith("unweave."))
+        METRICS.register(
+            name, metric, source=function, builtin=function.__module__.startswith("unweave.metrics.")
+        )
         return metric
 
     return register

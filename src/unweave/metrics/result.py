@@ -10,7 +10,7 @@ from typing import Any
 class Score:
     """A metric's value, what it was computed from, and the parameters that it was computed with.
 
-    A score is a number wherever one is asked for: ``float(score)``, ``f"{score:.3f}"``.
+    ``float(score)`` and ``f"{score:.3f}"`` are its value.
 
     Parameters
     ----------

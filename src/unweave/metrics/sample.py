@@ -137,6 +137,8 @@ def check_codes(codes: ArrayLike, name: str) -> FloatArray:
 
 
 def _checked_factors(factors: AnyArray, name: str, continuous: bool) -> AnyArray:
+    if factors.dtype.kind in "OT" and all(isinstance(value, str) for value in factors.flat):
+        factors = factors.astype(str)  # a column of a table
     if factors.dtype.kind == "f":
         _check_finite(factors, name)
         whole = factors == np.floor(factors)

@@ -18,7 +18,7 @@ from unweave.data import Dataset
 from unweave.data.batches import to_tensor
 from unweave.errors import ArgumentError, DataError, unknown_name
 from unweave.methods.method import Decodes, Encodes, LearnsFromLabels, Method, Samples, code_size
-from unweave.methods.registry import build, unknown_names
+from unweave.methods.registry import build, extensions_of, unknown_names
 from unweave.parameters import Count, Seed, check_value
 from unweave.training.checkpoint import MODEL, load_weights, read_metadata
 from unweave.training.history import Record, read_history
@@ -244,12 +244,17 @@ def steps_done(folder: Path) -> int:
 def _check_imports(spec: RunSpec, folder: Path) -> None:
     """Refuse a run of methods or terms that are not known here, and say which import makes them so."""
     unknown = unknown_names(spec.method)
-    if unknown and spec.imports:
-        names = ", ".join(spec.imports)
-        options = " ".join(f"--import {name}" for name in spec.imports)
+    needed = spec.imports or extensions_of(spec.method)
+    if unknown and needed:
+        options = " ".join(f"--import {name}" for name in needed)
         raise DataError(
-            f"{folder}: {', '.join(unknown)} is not known here. The run was trained with code of {names}, which is "
-            f"imported only if you ask for it: uw.load(path, imports={spec.imports!r}), or {options}"
+            f"{folder}: {', '.join(unknown)} is not known here. The run was trained with code of {', '.join(needed)}, "
+            f"which is imported only if you ask for it: uw.load(path, imports={needed!r}), or {options}"
+        )
+    if unknown:
+        raise DataError(
+            f"{folder}: {', '.join(unknown)} is not known here. The code that registers it was not in a module or file "
+            "that the run could remember: register it before loading"
         )
 
 
