@@ -22,7 +22,7 @@ from unweave.objectives.adversarial import generator_loss, real_fake_loss
 from unweave.objectives.gaussian import correlated_log_density
 from unweave.parameters import Correlation, Count, Decay, Natural, NonNegative
 
-HIDDEN, SLOPE = 128, 0.1  # of Q's own layers, as in the authors' code
+HIDDEN, SLOPE = 128, 0.1  # of Q's own layers
 LEAST_LOG_VARIANCE = math.log(1e-6)  # else Q's density of a code that it knows exactly has no bound
 
 
