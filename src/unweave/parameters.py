@@ -36,6 +36,7 @@ Fraction = Annotated[float, Ge(0), Le(1)]
 Correlation = Annotated[float, Ge(0), Lt(1)]
 Decay = Annotated[float, Ge(0), Lt(1)]
 Seed = Annotated[int, Ge(0), Lt(2**32)]
+TorchSeed = Annotated[int, Ge(0), Lt(2**63)]  # of a torch.Generator
 
 _WORDS = {Ge: ">=", Gt: ">", Le: "<=", Lt: "<"}
 

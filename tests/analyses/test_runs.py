@@ -102,6 +102,14 @@ def test_the_main_runs_differ_in_data_method_strength_and_seed_alone() -> None:
     assert main_runs(table)["run"].tolist() == ["a", "b", "g"]
 
 
+def test_runs_without_a_number_of_latents_are_main_runs() -> None:
+    table = pd.DataFrame({"run": list("abcd"), "data": "one", "correlation": 0.0, "steps": 1, **_ALIKE})
+    some = table.assign(latent_size=pd.array([10, 10, 20, None], dtype="Int64"))
+    assert main_runs(some)["run"].tolist() == ["a", "b", "d"]
+    none = table.assign(latent_size=pd.array([None] * 4, dtype="Int64"))
+    assert main_runs(none)["run"].tolist() == ["a", "b", "c", "d"]
+
+
 def test_all_rows_of_a_main_run_are_kept() -> None:
     table = pd.DataFrame(
         {"run": ["a", "b", "a"], "correlation": [0.0, 0.5, 0.0], "data": "one", "latent_size": 2, "steps": 1}

@@ -7,6 +7,7 @@ import torch
 import unweave as uw
 from unweave.errors import ArgumentError
 from unweave.methods import Terms
+from unweave.methods.registry import METHODS, TERMS
 
 
 def test_an_unpublished_composition(vectors):
@@ -137,3 +138,64 @@ def test_an_estimator_that_needs_a_size_refuses_endless_data():
     data = uw.data.load("pendulum")
     with pytest.raises(ArgumentError, match="finite data set"):
         uw.methods.create("beta_tcvae", data, estimator="stratified")
+
+
+@pytest.mark.parametrize("data", [None, "dsprites", np.zeros((4, 6))])
+def test_a_method_is_created_for_a_data_set(data):
+    with pytest.raises(ArgumentError, match=r"data = .*needs a Dataset"):
+        uw.methods.create("beta_vae", data)
+
+
+def test_swapped_arguments_are_refused(vectors):
+    with pytest.raises(ArgumentError, match=r"method = .*known: .*beta_vae"):
+        uw.methods.create(vectors, "beta_vae")
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 0.5, True, "a"])
+def test_a_wrong_seed_is_refused(vectors, seed):
+    with pytest.raises(ArgumentError, match="seed = "):
+        uw.methods.create("beta_vae", vectors, seed=seed)
+
+
+@pytest.mark.parametrize("register", [uw.methods.register_method, uw.methods.register_term])
+@pytest.mark.parametrize("name", ["my vae", "", 3, None])
+def test_a_bad_name_is_refused_before_anything_is_decorated(register, name):
+    with pytest.raises(ArgumentError, match=r"name = .*letters, digits and _"):
+        register(name)
+
+
+def test_without_brackets_the_name_is_that_of_the_function_or_class(vectors):
+    @uw.methods.register_method
+    def bare_vae(beta: float = 2.0):
+        """reconstruction + beta * KL."""
+        return [uw.methods.KL(beta)]
+
+    @uw.methods.register_method
+    class BareMethod(uw.methods.Method):
+        def __init__(self, image_shape):
+            super().__init__()
+
+    @uw.methods.register_term
+    def bare_term():
+        """Nothing."""
+        return lambda forward_pass: Terms()
+
+    try:
+        assert uw.methods.create("bare_vae", vectors).spec.name == "bare_vae"
+        assert bare_vae(1.0) == [uw.methods.KL(1.0)]
+        assert isinstance(uw.methods.create("BareMethod", vectors), BareMethod)
+        uw.methods.create_term("bare_term")
+    finally:
+        for name in ("bare_vae", "BareMethod"):
+            METHODS.unregister(name)
+        TERMS.unregister("bare_term")
+
+
+@pytest.mark.parametrize("result", [uw.methods.KL(1.0), None, 3, [None], [[uw.methods.KL(1.0)]]])
+def test_a_method_that_returns_no_terms_is_named(vectors, result):
+    uw.methods.register_method("returns_wrongly")(lambda: result)
+    try:
+        with pytest.raises(ArgumentError, match=r"method = 'returns_wrongly': .*a list of terms"):
+            uw.methods.create("returns_wrongly", vectors)
+    finally:
+        METHODS.unregister("returns_wrongly")

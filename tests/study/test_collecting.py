@@ -4,7 +4,10 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
+from unweave.analyses import main_runs
+from unweave.methods import METHODS, Method, Player, Posterior, Terms, register_method
 from unweave.metrics import udr
 from unweave.study.collecting import collect
 from unweave.study.folder import StudyFolder
@@ -115,6 +118,46 @@ def test_two_kinds_of_agreement_are_both_remembered(opened, tiny, monkeypatch):
     assert first.groupby("metric")["run"].nunique().to_dict() == {"udr": 2, "udr_lasso": 2}
     monkeypatch.setattr("unweave.study.collecting._agreement", lambda *_, **__: pytest.fail("computed again"))
     pd.testing.assert_frame_equal(collect(folder).table, first)
+
+
+def test_settings_that_a_method_does_not_take_are_empty(opened, tiny, images):
+    @register_method
+    class Pixels(Method):
+        """Two pixels are the code."""
+
+        parts = {"z": slice(0, 2)}  # noqa: RUF012
+        noise_correlation = 0.0
+
+        def __init__(self, image_shape, *, scale: float = 1.0):
+            super().__init__()
+            self.scale = torch.nn.Parameter(torch.tensor(scale))
+
+        def begin(self, batch, step, generator):
+            return self.scale.square()
+
+        def players(self):
+            return [Player("model", [self.scale], lambda loss: Terms.of(size=(loss, 1.0)))]
+
+        def encode(self, images):
+            mean = images.flatten(1)[:, [0, 20]] * self.scale
+            return Posterior(mean, torch.full_like(mean, -torch.inf))
+
+    tiny["evaluation"] = {"metrics": ["mig"], "num_train": 60, "num_test": 30}
+    tiny["runs"] = {"data": str(images), "method": ["vae", "Pixels"], "seed": 0}
+    try:
+        folder = opened(tiny)
+        work(folder, "cpu")
+    finally:
+        METHODS.unregister("Pixels")
+    table = collect(folder).table.set_index("method")  # of a method that is not known any more
+    assert table["latent_size"].dtype == "Int64"
+    assert table.loc["vae", "latent_size"] == 3
+    assert pd.isna(table.loc["Pixels", "latent_size"])
+    assert "architecture" in json.loads(table.loc["vae", "settings"])
+    expected = {"batch_size": 4, "image_size": None, "learning_rate": 1e-4, "precision": "32-true"}
+    assert json.loads(table.loc["Pixels", "settings"]) == expected
+    pd.testing.assert_frame_equal(load(folder.path).set_index("method"), table)
+    assert set(main_runs(table.reset_index())["method"]) == {"vae", "Pixels"}
 
 
 def test_both_representations_and_labels(opened, tiny):

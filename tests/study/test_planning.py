@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 
 from unweave.errors import DataError
+from unweave.methods import METHODS, Method, register_method
 from unweave.study.grid import count_points
 from unweave.study.perform import perform
 from unweave.study.planning import missing_methods, plan_jobs
@@ -58,6 +59,34 @@ def test_whole_and_other_numbers_in_the_type_of_the_default():
     assert annealed(**{"method.steps": 7}).hyperparameters["steps"] == 7
     assert annealed(**{"method.steps": 7}).training["steps"] == 300_000
     assert annealed(steps=7).training["steps"] == 7
+
+
+@pytest.mark.parametrize(
+    "training", [{}, {"latent_size": 7, "reconstruction": "gaussian", "labels": ["shape"]}]
+)
+def test_a_method_that_is_no_vae_has_only_the_settings_that_it_takes(training):
+    @register_method
+    class NoVAE(Method):
+        def __init__(self, image_shape, *, width: int = 3):
+            super().__init__()
+
+    @register_method
+    class Sized(Method):
+        def __init__(self, image_shape, *, latent_size: int = 3):
+            super().__init__()
+
+    try:
+        runs = {"data": "dsprites", "seed": 1}
+        study = {"name": "s", "training": training}
+        (plain,) = plan_jobs(Study(**study, runs={**runs, "method": "NoVAE", "width": 4}))
+        (sized,) = plan_jobs(Study(**study, runs={**runs, "method": "Sized"}))
+    finally:
+        for name in ("NoVAE", "Sized"):
+            METHODS.unregister(name)
+    assert set(plain.training) == {"steps", "batch_size", "learning_rate", "precision", "image_size"}
+    assert plain.hyperparameters == {"width": 4}
+    assert sized.training["latent_size"] == sized.hyperparameters["latent_size"] == 3
+    assert (plain.identity, sized.identity) == ("fb19a5e7205dd0c455af", "4b876473e912171b4093")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import torch
 
 import unweave as uw
 from unweave.errors import ArgumentError, DataError, UnweaveError
-from unweave.methods import Player, Terms, register_term
+from unweave.methods import Method, Player, Terms, register_term
 from unweave.training import Callback, RunSpec, TrainingError, plan
 
 train = partial(uw.train, pictures=False)
@@ -333,6 +333,43 @@ def test_wrong_arguments_are_refused_before_anything_is_written(make, squares, t
     with pytest.raises(ArgumentError, match=named):
         train(make(), squares, **{"steps": 2, "out": tmp_path / "run", **arguments})
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("method", ["beta_vae", None, torch.nn.Linear(1, 1)])
+def test_what_is_no_method_is_refused(squares, method):
+    with pytest.raises(ArgumentError, match=r"method = .*unweave\.methods\.create"):
+        train(method, squares, steps=1)
+
+
+@pytest.mark.parametrize("data", ["squares", None, np.zeros((4, 32, 32, 1), np.uint8)])
+def test_what_is_no_data_set_is_refused(make, data):
+    with pytest.raises(ArgumentError, match=r"data = .*needs a Dataset"):
+        train(make(), data, steps=1)
+
+
+def test_swapped_arguments_are_refused(make, squares):
+    with pytest.raises(ArgumentError, match="method = 'Dataset'"):
+        train(squares, make(), steps=1)
+
+
+def test_a_method_without_a_spec_says_how_to_get_one(squares):
+    class Unregistered(Method):
+        def __init__(self, image_shape):
+            super().__init__()
+
+    with pytest.raises(ArgumentError, match=r"method = 'Unregistered': .*@register_method.*create"):
+        train(Unregistered(squares.image_shape), squares, steps=1)
+
+
+def test_a_file_in_place_of_the_directory_is_refused(make, squares, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("kept")
+    for out in (file, file / "run"):
+        with pytest.raises(ArgumentError, match=r"out = .*needs a directory"):
+            train(make(), squares, steps=1, out=out)
+    with pytest.raises(ArgumentError, match=r"out = 3: needs the path"):
+        train(make(), squares, steps=1, out=3)
+    assert file.read_text() == "kept"
 
 
 def test_numpy_scalars_are_numbers(make, squares, tmp_path):

@@ -103,13 +103,60 @@ def test_a_named_part_of_a_code(run, data):
         (np.zeros((8, 8, 3), np.uint8), r"shape \(8, 8, 3\)"),
         (np.zeros((2, 8, 8, 3), np.int64), r"int64.*needs bytes \(uint8\) or floats"),
         (np.full((2, 8, 8, 3), 255.0), "pass values from 0 to 255 as uint8"),
-        (np.zeros((0, 8, 8, 3), np.uint8), "at least one"),
+        (np.zeros((0, 8, 8, 3), np.uint8), "images = .*at least one"),
+        (np.full((2, 8, 8, 3), np.nan), "images = nan: .*not a number"),
+        (np.where(np.arange(192).reshape(1, 8, 8, 3) == 5, np.nan, 0.5), "images = nan: .*not a number"),
+        (np.full((2, 8, 8, 3), np.inf), "images = inf"),
         ("noise", "shape"),
     ],
 )
 def test_other_images_are_refused(run, images, message):
     with pytest.raises(ArgumentError, match=message):
         run.encode(images)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[2, 5, 6], (2, 5, 6), np.array([2, 5, 6]), torch.tensor([2, 5, 6]), np.isin(np.arange(100), [2, 5, 6])],
+)
+def test_rows_of_data_and_of_images_are_given_alike(run, data, expected, rows):
+    images = data.images(np.arange(100))
+    for source in (data, images, torch.from_numpy(images)):
+        np.testing.assert_allclose(run.encode(source, rows), expected[0][[2, 5, 6]], rtol=1e-5, atol=1e-6)
+
+
+def test_rows_may_be_a_slice(run, data, expected):
+    for source in (data, data.images(np.arange(100))):
+        for rows in (slice(3), slice(90, None, 4), slice(None, None, -1)):
+            np.testing.assert_allclose(run.encode(source, rows), expected[0][rows], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (3, r"rows = .*needs whole numbers \(n,\), a slice, or a mask \(100,\)"),
+        ([0.5], "rows = 'float64 of shape"),
+        (["a"], "rows = .*needs whole numbers"),
+        ([100], r"rows = 100: needs 0 <= row < 100"),
+        ([-1], r"rows = -1: needs 0 <= row < 100"),
+        ([True, False], r"rows = 'bool of shape \(2,\)': .*a mask \(100,\)"),
+        (np.ones((100, 1), bool), "rows = 'bool of shape"),
+        (slice("a"), r"rows = slice\(None, 'a'"),
+        ([], "rows = .*at least one"),
+        (slice(0), "rows = .*at least one"),
+        (np.zeros(100, bool), "rows = .*at least one"),
+    ],
+)
+def test_other_rows_are_refused(run, data, rows, message):
+    for source in (data, data.images(np.arange(100))):
+        with pytest.raises(ArgumentError, match=message):
+            run.encode(source, rows)
+
+
+def test_factors_stand_for_rows_of_a_data_set(run, data, expected):
+    np.testing.assert_allclose(run.encode(data, [[2], [5]]), expected[0][[2, 5]], rtol=1e-5, atol=1e-6)
+    with pytest.raises(ArgumentError, match="rows = "):
+        run.encode(data.images(np.arange(100)), [[2], [5]])
 
 
 def test_data_of_another_shape_is_refused(run):
@@ -161,7 +208,7 @@ def test_codes_are_decoded(run, data):
     assert run.encode(images).shape == (100, 3)
 
 
-@pytest.mark.parametrize("codes", [np.zeros(3), np.zeros((2, 4)), [["a", "b", "c"]]])
+@pytest.mark.parametrize("codes", [np.zeros(3), np.zeros((2, 4)), [["a", "b", "c"]], np.zeros((0, 3))])
 def test_other_codes_are_refused(run, codes):
     with pytest.raises(ArgumentError, match="codes = "):
         run.decode(codes)

@@ -43,7 +43,8 @@ def main_runs(table: pd.DataFrame) -> pd.DataFrame:
     for _, group in runs.groupby("data", sort=False):
         size = group["correlation"].abs()
         group = group[size == size.min()]
-        group = group[group["latent_size"] == group["latent_size"].mode().iloc[0]]
+        latents = group["latent_size"]
+        group = group[latents.isna() | (latents == latents.mode().min())]  # a method may have no such setting
         group = group[group["steps"] == group["steps"].mode().iloc[-1]]
         kept.append(group["run"])
     return table[table["run"].isin(pd.concat(kept))] if kept else table

@@ -144,7 +144,8 @@ class Method(nn.Module):
     Attributes
     ----------
     spec
-        what the method is, as plain data; set by ``create``.
+        what the method is, as plain data; set by ``create``. An object that was made otherwise has none, and cannot be
+        trained.
     fresh
         whether its weights have never been trained nor drawn from a seed: ``train`` then draws them from its own.
 
@@ -153,7 +154,8 @@ class Method(nn.Module):
     A Gaussian with the mean of all images:
 
     >>> import torch
-    >>> class Average(Method):
+    >>> @uw.methods.register_method("average")
+    ... class Average(Method):
     ...     def __init__(self, image_shape):
     ...         super().__init__()
     ...         self.mean = torch.nn.Parameter(torch.zeros(image_shape[2], *image_shape[:2]))
@@ -162,17 +164,34 @@ class Method(nn.Module):
     ...     def players(self):
     ...         return [Player("model", list(self.parameters()), lambda error: Terms.of(error=(error, 1.0)))]
     >>> data = uw.data.from_arrays(np.full((4, 8, 8, 1), 255, np.uint8))
-    >>> method = Average(data.image_shape)
+    >>> method = uw.methods.create("average", data)
     >>> batch = method.batches(data).draw(step=0, batch_size=2, seed=0)
     >>> method.players()[0].loss(method.begin(batch, 0, torch.Generator())).loss.item()
     64.0
+    >>> uw.train(method, data, steps=2, batch_size=2)
+    Run(average on arrays: 2 of 2 steps, seed 0, in memory)
+    >>> uw.methods.METHODS.unregister("average")
     """
 
-    spec: MethodSpec
+    _spec: MethodSpec | None = None
 
     def __init__(self) -> None:
         super().__init__()
         self.fresh = True
+
+    @property
+    def spec(self) -> MethodSpec:
+        if self._spec is None:
+            message = (
+                "has no spec: register the class with @register_method(name), and create the method with "
+                "unweave.methods.create(name, data)"
+            )
+            raise ArgumentError("method", type(self).__name__, message)
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: MethodSpec) -> None:
+        self._spec = spec
 
     def players(self) -> list[Player]:
         """Who moves which parameters, in the order of their moves within a step."""
@@ -210,11 +229,19 @@ class Method(nn.Module):
 
     def check_data(self, data: Dataset) -> None:
         """Refuse data whose images have another shape than the method is for."""
+        check_dataset(data)
         if list(data.image_shape) != list(self.spec.image_shape):
             message = (
                 f"has images {tuple(data.image_shape)}, the method is for {tuple(self.spec.image_shape)}"
             )
             raise ArgumentError("data", data.name, message)
+
+
+def check_dataset(data: object) -> None:
+    """Refuse what is no data set."""
+    if not isinstance(data, Dataset):
+        shown = data if isinstance(data, str | None) else type(data).__name__
+        raise ArgumentError("data", shown, "needs a Dataset, as unweave.data.load(name) gives it")
 
 
 # --- capabilities ----------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from unweave.arrays import to_python
 from unweave.errors import ArgumentError
@@ -39,7 +39,7 @@ from unweave.methods.catalogue import (
     spare_style,
 )
 from unweave.methods.spec import MethodSpec, VAESpec
-from unweave.parameters import check_arguments
+from unweave.parameters import TorchSeed, check_arguments, check_value
 from unweave.registry import Registry
 
 if TYPE_CHECKING:
@@ -118,6 +118,9 @@ def style(name: str) -> tuple[str, str]:
     return info.color, info.marker
 
 
+@overload
+def register_method(name: Factory) -> Factory: ...
+@overload
 def register_method(
     name: str,
     *,
@@ -129,7 +132,19 @@ def register_method(
     marker: str | None = None,
     order: int = 1_000,
     labels: LabelNeed | None = None,
-) -> Callable[[Factory], Factory]:
+) -> Callable[[Factory], Factory]: ...
+def register_method(
+    name: Any,
+    *,
+    label: str | None = None,
+    paper: str = "",
+    strength: str | None = None,
+    strength_label: str | None = None,
+    color: str | None = None,
+    marker: str | None = None,
+    order: int = 1_000,
+    labels: LabelNeed | None = None,
+) -> Any:
     """Make a method known by name: to ``create``, studies, figures and the command line.
 
     It decorates a function of hyperparameters that returns terms or a
@@ -141,7 +156,7 @@ def register_method(
     Parameters
     ----------
     name
-        letters, digits and _.
+        letters, digits and _. ``@register_method`` without brackets takes the name of the function or class.
     label
         the name in figures and reports; by default ``name`` with spaces.
     paper
@@ -168,6 +183,9 @@ def register_method(
     'reconstruction + beta * KL.'
     >>> METHODS.unregister("weak_vae")
     """
+    if callable(name):
+        return register_method(name.__name__)(name)
+    _check_name("method", name)
 
     def register(factory: Factory) -> Factory:
         info = method_info(
@@ -190,8 +208,14 @@ def register_method(
     return register
 
 
-def register_term(name: str) -> Callable[[Factory], Factory]:
+@overload
+def register_term(name: Factory) -> Factory: ...
+@overload
+def register_term(name: str) -> Callable[[Factory], Factory]: ...
+def register_term(name: Any) -> Any:
     """Make a term known by name, so that run specs, studies and the command line can use it.
+
+    ``@register_term`` without brackets takes the name of the function or class.
 
     Examples
     --------
@@ -208,6 +232,9 @@ def register_term(name: str) -> Callable[[Factory], Factory]:
     Sparsity(weight=2.0)
     >>> TERMS.unregister("sparsity")
     """
+    if callable(name):
+        return register_term(name.__name__)(name)
+    _check_name("term", name)
 
     def register(factory: Factory) -> Factory:
         ours = builtin_terms().get(name)
@@ -245,7 +272,7 @@ def term_summaries() -> dict[str, str]:
     return {name: known[name].summary if name in known else first_line(TERMS[name].__doc__) for name in TERMS}
 
 
-def create(name: str, data: Dataset, *, seed: int | None = None, **settings: Any) -> Method:
+def create(name: str, data: Dataset, *, seed: TorchSeed | None = None, **settings: Any) -> Method:
     """A method, ready to train on ``data``.
 
     Parameters
@@ -268,7 +295,10 @@ def create(name: str, data: Dataset, *, seed: int | None = None, **settings: Any
     >>> method.spec.hyperparameters
     {'beta': 6}
     """
-    info, seed = describe(name), to_python(seed)
+    from unweave.methods.method import check_dataset
+
+    info, seed = describe(name), check_value("seed", seed, TorchSeed | None)
+    check_dataset(data)
     if info.is_vae:
         from unweave.methods.vae.create import create_vae
 
@@ -421,6 +451,12 @@ def label_need(
         TERMS.check(term.name)
     needs = any(term.needs_labels for term in declared)
     return "some" if info.labels == "none" and needs else info.labels
+
+
+def _check_name(kind: str, name: object) -> None:
+    """Refuse a name when the decorator is made: one that is never applied would say nothing."""
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ArgumentError("name", name, f"the name of a {kind} needs letters, digits and _")
 
 
 def _is_method_class(name: str, factory: Callable[..., Any]) -> bool:

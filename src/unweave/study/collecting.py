@@ -13,7 +13,8 @@ from unweave.files import replacing, write_text
 from unweave.study.folder import StudyFolder
 from unweave.study.planning import Job
 from unweave.study.results import TABLE, Results, as_table
-from unweave.study.scores import SCORES, UDR, Unit, read_codes, read_scores
+from unweave.study.scores import UDR, Unit, read_codes, read_scores
+from unweave.training.score_file import SCORES
 
 
 def collect(folder: StudyFolder) -> Results:
@@ -58,7 +59,9 @@ def _about(job: Job) -> dict[str, Any]:
         "strength_name": job.strength_name,
         "strength": job.strength,
         "seed": job.seed,
-        **{name: job.training[name] for name in columns},
+        "correlation": job.training.get("correlation", 0.0),
+        "latent_size": job.training.get("latent_size"),
+        "steps": job.training["steps"],
         "settings": json.dumps(rest, sort_keys=True),
     }
 

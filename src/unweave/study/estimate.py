@@ -106,7 +106,7 @@ def _train_shortly(job: Job, shape: tuple[int, ...]) -> tuple[float, float]:
 
     taken = [name for name in describe(job.method).settings if name not in (*job.hyperparameters, "labels")]
     settings = {name: job.training[name] for name in taken}
-    labels = job.training["labels"]
+    labels = job.training.get("labels")
     if isinstance(labels, Mapping) and labels.get("labelled") is not None:
         settings["labels"] = {"labelled": 0.5}  # both kinds of rows, whatever the share
     before = torch.get_num_threads()

@@ -18,10 +18,11 @@ from unweave.methods import EncodesWithLabels, Method, create
 from unweave.methods.registry import describe
 from unweave.study.folder import ATTEMPTS, StudyFolder, begin_attempt
 from unweave.study.planning import Job
-from unweave.study.scores import SCORES, applicable, gather, measure, with_labels
+from unweave.study.scores import applicable, gather, measure, with_labels
 from unweave.study.spec import TRAIN_SETTINGS
 from unweave.training import Callback, train
 from unweave.training.run import STATE, steps_done
+from unweave.training.score_file import SCORES
 
 Outcome = Literal["done", "failed", "busy"]
 OnProgress = Callable[[Job, str, float], None]  # a run, what is done of it, and how much of that (0 to 1)

@@ -43,7 +43,7 @@ class Job:
     hyperparameters
         all of the method's own, defaults included.
     training
-        the fields of :class:`~unweave.study.spec.Training`.
+        the fields of :class:`~unweave.study.spec.Training` that the method takes.
     seed
         of everything random.
     identity
@@ -277,16 +277,18 @@ def _resolve(
             raise unknown_name(f"hyperparameter of {method}", name, [*known, *Training.model_fields])
     if not info.is_vae:
         given, training = _split_settings(info, given, training, axes)
-    need = label_need(method, training["prior"], training["extra_terms"], **given)
-    if need == "none" and "labels" not in axes:  # the study's labels are for those that learn from them
-        training = {**training, "labels": None}
+        info.check(given)
+    else:
+        need = label_need(method, training["prior"], training["extra_terms"], **given)
+        if need == "none" and "labels" not in axes:  # the study's labels are for those that learn from them
+            training = {**training, "labels": None}
     return {name: _typed(given.get(name, default), default) for name, default in known.items()}, training
 
 
 def _split_settings(
     info: MethodInfo, given: dict[str, Any], training: dict[str, Any], axes: Any
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Hyperparameters and settings of a method that is no VAE: settings that it does not take are at their defaults.
+    """Hyperparameters and settings of a method that is no VAE, without the settings that it does not take.
 
     A hyperparameter that is called as a setting, such as ``latent_size``, may be given by the grid as either.
     """
@@ -299,7 +301,7 @@ def _split_settings(
         elif name in axes:
             raise ArgumentError(name, training[name], f"{info.name} does not take it: it is not a VAE")
         else:
-            training[name] = _DEFAULTS[name]
+            del training[name]
     return given, training
 
 

@@ -16,6 +16,7 @@ from unweave.study.spec import LABEL_MODES, split_representation
 # The columns of results.parquet, in order. ``strength`` is the method's first hyperparameter (NaN if it has none);
 # ``settings`` is everything else that a run was given, as JSON. ``representation`` is "mean" or "sampled"; ``labels``
 # is what an encoder that takes labels u got as u: "given" (the true ones), "predicted", "unknown"; "" if it takes none.
+# Of a method without such settings ``latent_size`` is empty and ``correlation`` is 0, as of all independent noise.
 # ``seconds`` is what computing the score took.
 COLUMNS: dict[str, str] = {
     "run": "str",
@@ -25,7 +26,7 @@ COLUMNS: dict[str, str] = {
     "strength": "float64",
     "seed": "int64",
     "correlation": "float64",
-    "latent_size": "int64",
+    "latent_size": "Int64",
     "steps": "int64",
     "settings": "str",
     "metric": "str",

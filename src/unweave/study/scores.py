@@ -23,12 +23,12 @@ from unweave.files import replacing, write_text
 from unweave.metrics import METRICS, Score
 from unweave.study.source import Source
 from unweave.study.spec import LABEL_MODES, Evaluation, LabelMode, MetricEntry, split_representation
+from unweave.training.score_file import SCORES, ScoreFile
 
 if TYPE_CHECKING:
     from unweave.data import Dataset
     from unweave.training import Run
 
-SCORES = "scores"  # the folder of a run's scores
 COLUMNS = ["metric", "representation", "labels", "value", "protocol", "seconds"]  # of the rows of a run
 UDR = "udr"
 UDR_IMAGES = 1_000
@@ -184,7 +184,9 @@ def measure(
         def keep(metric: str, score: Score, by_metric: dict[str, Unit] = by_metric) -> None:
             nonlocal clock, done
             unit, now = by_metric[metric], time.monotonic()
-            _keep_score(folder / unit.file, unit, score, tuple(data.space.names), now - clock)
+            rows = list(scalars(unit, score, tuple(data.space.names)))
+            kept = ScoreFile(unit.metric, rows, now - clock, score.params, score.details)
+            kept.write(folder / unit.file)
             clock, done = now, done + 1
             on_progress(unit.label, done / len(units))
 
@@ -220,10 +222,10 @@ def gather(run: Path, units: Sequence[Unit], done_file: str, training_seconds: f
     rows = []
     for unit in units:
         if unit.metric != UDR:
-            kept = json.loads((run / SCORES / unit.file).read_text())
-            for metric, representation, value in kept["rows"]:
+            kept = ScoreFile.read(run / SCORES / unit.file)
+            for metric, representation, value in kept.rows:
                 codes, _ = split_representation(representation)  # in one word if an older version wrote it
-                rows.append([metric, codes, unit.labels or "", value, unit.protocol, kept["seconds"]])
+                rows.append([metric, codes, unit.labels or "", value, unit.protocol, kept.seconds])
     content = {
         "columns": COLUMNS,
         "rows": rows,
@@ -322,17 +324,6 @@ def _rounds(missing: Sequence[Unit]) -> list[list[Unit]]:
     return rounds
 
 
-def _keep_score(path: Path, unit: Unit, score: Score, factors: tuple[str, ...], seconds: float) -> None:
-    content = {
-        "metric": unit.metric,
-        "rows": list(scalars(unit, score, factors)),
-        "seconds": seconds,
-        "params": score.params,
-        "details": score.details,
-    }
-    write_text(path, json.dumps(content, default=_plain))
-
-
 def _keep_codes(path: Path, run: Run, data: Dataset, unit: Unit) -> None:
     import torch
     from safetensors.numpy import save_file
@@ -350,7 +341,3 @@ def _keep_codes(path: Path, run: Run, data: Dataset, unit: Unit) -> None:
     kl = usage(mean.double(), log_variance.double(), conditional).kl.numpy()
     with replacing(path) as temporary:
         save_file({"codes": np.ascontiguousarray(mean, np.float32), "kl": kl}, temporary)
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)

@@ -41,7 +41,14 @@ class Callback:
 
 
 class TensorBoard(Callback):
-    """Logs to TensorBoard event files in ``folder`` (needs the package tensorboard)."""
+    """Logs to TensorBoard event files in ``folder`` (needs the package tensorboard).
+
+    Examples
+    --------
+    Pass it to training; ``tensorboard --logdir events`` shows the curves::
+
+        uw.train(method, data, steps=1000, callbacks=[uw.training.TensorBoard("events")])
+    """
 
     def __init__(self, folder: Path | str) -> None:
         require("tensorboard", "loggers", "TensorBoard")
@@ -60,7 +67,14 @@ class TensorBoard(Callback):
 
 
 class WeightsAndBiases(Callback):
-    """Logs to Weights & Biases (needs the package wandb); arguments go to ``wandb.init``."""
+    """Logs to Weights & Biases (needs the package wandb); arguments go to ``wandb.init``.
+
+    Examples
+    --------
+    Pass it to training, with the name of a project::
+
+        uw.train(method, data, steps=1000, callbacks=[uw.training.WeightsAndBiases(project="unweave")])
+    """
 
     def __init__(self, **arguments: Any) -> None:
         self.run = require("wandb", "loggers", "Weights & Biases").init(**arguments)
@@ -79,7 +93,14 @@ class WeightsAndBiases(Callback):
 
 
 class MLflow(Callback):
-    """Logs to the active MLflow run (needs the package mlflow)."""
+    """Logs to the active MLflow run (needs the package mlflow).
+
+    Examples
+    --------
+    Within ``with mlflow.start_run():``, pass it to training::
+
+        uw.train(method, data, steps=1000, callbacks=[uw.training.MLflow()])
+    """
 
     def __init__(self) -> None:
         self.mlflow = require("mlflow", "loggers", "MLflow")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,9 @@ import numpy as np
 from PIL import Image
 
 from unweave.arrays import AnyArray
+from unweave.errors import DataError
 from unweave.methods.method import Decodes, Encodes, Samples
+from unweave.training.score_file import SCORES, ScoreFile
 
 if TYPE_CHECKING:
     from unweave.training.run import Run
@@ -56,18 +57,18 @@ def _facts(run: Run) -> dict[str, str]:
         facts["last record"] = ", ".join(f"{name} {value:,.4g}" for name, value in last.items())
     if run.path is not None:
         facts["directory"] = str(run.path)
-        facts |= _scores(run.path / "scores")
+        facts |= _scores(run.path / SCORES)
     return facts
 
 
 def _scores(folder: Path) -> dict[str, str]:
-    """The scores that a study has left in a run's directory: a file for each, whose first row is the value itself."""
+    """The scores that a study has left in a run's directory."""
     scores = []
     for path in sorted(folder.glob("*.json")):
         try:
-            metric, representation, value = json.loads(path.read_text())["rows"][0]
+            metric, representation, value = ScoreFile.read(path).rows[0]
             scores.append(f"{metric} ({representation}) {value:.3f}")
-        except (OSError, ValueError, TypeError, KeyError, IndexError):
+        except (DataError, ValueError, TypeError, LookupError):
             continue  # a display does not fail on a file that is no score
     return {"scores": ", ".join(sorted(scores))} if scores else {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -69,8 +70,10 @@ def _check_values(array: AnyArray) -> None:
         return
     if array.dtype.kind != "f":
         raise ArgumentError("images", str(array.dtype), "needs bytes (uint8) or floats in [0, 1]")
-    if array.size and not np.nanmax(np.abs(array)) <= 2:
-        largest = float(np.nanmax(np.abs(array)))
+    largest = float(np.max(np.abs(array), initial=0))
+    if math.isnan(largest):
+        raise ArgumentError("images", largest, "needs floats in [0, 1]; some are not a number")
+    if largest > 2:
         raise ArgumentError(
             "images", largest, "floats need values in [0, 1]; pass values from 0 to 255 as uint8"
         )

@@ -12,11 +12,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from annotated_types import Ge, Lt
 from filelock import FileLock, Timeout
 from torch import nn
 
@@ -28,7 +28,7 @@ from unweave.files import is_leftover, write_text
 from unweave.methods.method import Method, Player, Terms
 from unweave.methods.registry import extensions_of
 from unweave.networks import accelerate, keep_freed_memory
-from unweave.parameters import Count, Positive, check_arguments, check_fields
+from unweave.parameters import Count, Positive, TorchSeed, check_arguments, check_fields
 from unweave.progress import Advance, progress
 from unweave.training.callbacks import Callback, create_pictures
 from unweave.training.checkpoint import load_state, load_weights, save_state, save_weights
@@ -41,7 +41,6 @@ from unweave.training.spec import RunSpec, installed_versions
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-TrainingSeed = Annotated[int, Ge(0), Lt(2**63)]
 EXPLODED = 1e12  # a loss beyond this is not going to come back
 _SHOW_SECONDS = 0.25
 
@@ -52,7 +51,7 @@ def train(
     steps: Count,
     batch_size: Count = 64,
     learning_rate: Positive = 1e-4,
-    seed: TrainingSeed = 0,
+    seed: TorchSeed = 0,
     device: str = "auto",
     out: Path | str | None = None,
     callbacks: Sequence[Callback] = (),
@@ -123,7 +122,7 @@ def train(
     spec = plan(method, data, steps, batch_size, learning_rate, seed, precision)
     schedule = Schedule(log_every, checkpoint_every, checkpoint_seconds)
     fabric = create_fabric(device, devices, precision, strategy)
-    folder = None if out is None else Path(out)
+    folder = _run_folder(out)
     if folder is not None and pictures:
         callbacks = [*callbacks, create_pictures()]
     with _locked(folder if fabric.global_rank == 0 else None):
@@ -151,7 +150,7 @@ def plan(
     steps: Count,
     batch_size: Count = 64,
     learning_rate: Positive = 1e-4,
-    seed: TrainingSeed = 0,
+    seed: TorchSeed = 0,
     precision: str = "32-true",
 ) -> RunSpec:
     """The spec of the run that :func:`train` would make of these arguments, which are checked; nothing is trained.
@@ -165,6 +164,9 @@ def plan(
     """
     given = {"steps": steps, "batch_size": batch_size, "learning_rate": learning_rate, "seed": seed}
     settings: dict[str, Any] = check_arguments(plan, given)
+    if not isinstance(method, Method):
+        shown = method if isinstance(method, str | None) else type(method).__name__
+        raise ArgumentError("method", shown, "needs a method, as unweave.methods.create(name, data) gives it")
     method.check_data(data)
     method.batches(data)
     return RunSpec(
@@ -178,13 +180,33 @@ def plan(
 
 
 class TrainingError(UnweaveError):
-    """A run cannot go on: its loss is not a number, or has exploded."""
+    """A run cannot go on: its loss is not a number, or has exploded.
+
+    Examples
+    --------
+    >>> from unweave.methods import Terms
+    >>> def diverging(forward_pass):
+    ...     return Terms.of(diverging=(forward_pass.mean.sum() * float("inf"), 1.0))
+    >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8))
+    >>> method = uw.methods.create("vae", data, architecture="mlp", extra_terms=[diverging])
+    >>> try:
+    ...     uw.train(method, data, steps=1)
+    ... except uw.training.TrainingError as error:
+    ...     print("stopped")
+    stopped
+    """
 
 
 def _imports(method: Method, data: Dataset) -> list[str]:
     """The user's modules and files that a run needs to be known by name."""
     origins = [*extensions_of(method.spec), RECIPES.origin(data.name)]
     return list(dict.fromkeys(origin for origin in origins if origin is not None))
+
+
+def _run_folder(out: Path | str | None) -> Path | None:
+    if out is not None and not isinstance(out, str | PathLike):
+        raise ArgumentError("out", out, "needs the path of a directory, or None")
+    return None if out is None else Path(out)
 
 
 @contextmanager
@@ -197,7 +219,10 @@ def _locked(folder: Path | None) -> Iterator[None]:
     others = [path for path in present if path.name != ".lock" and not is_leftover(path)]
     if others and not (folder / SPEC).exists():
         raise ArgumentError("out", str(folder), "is a folder with other files in it, not a run directory")
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise ArgumentError("out", str(folder), "needs a directory; here is a file") from error
     lock = FileLock(folder / ".lock", timeout=0)
     try:
         lock.acquire()

@@ -13,9 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from unweave import extensions
-from unweave.arrays import AnyArray, ArrayLike, SingleArray, as_array
+from unweave.arrays import AnyArray, ArrayLike, IntArray, SingleArray, as_array
 from unweave.data import Dataset
 from unweave.data.batches import to_tensor
+from unweave.data.factors import check_rows
 from unweave.errors import ArgumentError, DataError, unknown_name
 from unweave.methods.method import Decodes, Encodes, LearnsFromLabels, Method, Samples, code_size
 from unweave.methods.registry import build, extensions_of, unknown_names
@@ -28,6 +29,7 @@ from unweave.training.spec import RunSpec
 if TYPE_CHECKING:
     import pandas as pd
 
+Rows = ArrayLike | slice
 SPEC, WEIGHTS, STATE, HISTORY, FAILURE = (
     "spec.yaml",
     "weights.safetensors",
@@ -92,7 +94,7 @@ class Run:
     # --- using the trained method ----------------------------------------------------------------
 
     def encode(
-        self, data: Any, rows: ArrayLike | None = None, part: str | None = None, *, seed: Seed = 0
+        self, data: Any, rows: Rows | None = None, part: str | None = None, *, seed: Seed = 0
     ) -> SingleArray:
         """The codes of images: the mean of q(z|x).
 
@@ -102,7 +104,8 @@ class Run:
             a :class:`~unweave.data.Dataset`; or images, as an array or a tensor: bytes (n, H, W, C) from 0 to 255, or
             floats in [0, 1], channels last or first.
         rows
-            which rows (n,) of the data set, or which factors (n, K); None: all rows.
+            which rows of the data set or of the images: whole numbers (n,), a slice, or a mask with an entry for each
+            row; of a data set also factors (n, K). None: all rows.
         part
             a named part of the code, where the method has several ("c", "z"); None: all of it.
         seed
@@ -112,13 +115,30 @@ class Run:
         -------
         array (n, D)
             single precision.
+
+        Examples
+        --------
+        >>> images = np.zeros((4, 8, 8, 1), np.uint8)
+        >>> data = uw.data.from_arrays(images)
+        >>> run = uw.train(uw.methods.create("vae", data, latent_size=2, architecture="mlp"), data, steps=1)
+        >>> run.encode(data).shape, run.encode(images, rows=slice(0, 3)).shape
+        ((4, 2), (3, 2))
         """
         return self.posterior(data, rows, part, seed=seed)[0]
 
     def posterior(
-        self, data: Any, rows: ArrayLike | None = None, part: str | None = None, *, seed: Seed = 0
+        self, data: Any, rows: Rows | None = None, part: str | None = None, *, seed: Seed = 0
     ) -> tuple[SingleArray, SingleArray]:
-        """Mean and log-variance of q(z|x), (n, D) each; arguments as of :meth:`encode`."""
+        """Mean and log-variance of q(z|x), (n, D) each; arguments as of :meth:`encode`.
+
+        Examples
+        --------
+        >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8))
+        >>> run = uw.train(uw.methods.create("vae", data, latent_size=2, architecture="mlp"), data, steps=1)
+        >>> mean, log_variance = run.posterior(data)
+        >>> mean.shape, log_variance.shape
+        ((4, 2), (4, 2))
+        """
         method = self.method
         if not isinstance(method, Encodes):
             raise self._lacks(Encodes, "encode images")
@@ -135,7 +155,15 @@ class Run:
         return np.ascontiguousarray(codes[:, 0]), np.ascontiguousarray(codes[:, 1])
 
     def decode(self, codes: ArrayLike | Tensor) -> SingleArray:
-        """The expected images of codes (n, D): floats (n, H, W, C), for most likelihoods in [0, 1]."""
+        """The expected images of codes (n, D): floats (n, H, W, C), for most likelihoods in [0, 1].
+
+        Examples
+        --------
+        >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8))
+        >>> run = uw.train(uw.methods.create("vae", data, latent_size=2, architecture="mlp"), data, steps=1)
+        >>> run.decode([[0.0, 0.0], [1.0, 0.0]]).shape
+        (2, 8, 8, 1)
+        """
         method = self.method
         if not isinstance(method, Decodes):
             raise self._lacks(Decodes, "decode codes")
@@ -145,11 +173,21 @@ class Run:
         if isinstance(method, Encodes) and given.shape[1] != code_size(method):
             needed = f"needs the shape (n, {code_size(method)})"
             raise ArgumentError("codes", f"an array of shape {given.shape}", needed)
+        if len(given) == 0:
+            raise ArgumentError("codes", f"an array of shape {given.shape}", "needs at least one row")
         tensor = torch.from_numpy(np.asarray(given, np.float32))
         return tensor_to_images(_in_batches(method, method.decode, _split(tensor, _batch_size(method))))
 
     def sample(self, n: Count, seed: Seed = 0) -> SingleArray:
-        """``n`` images from the model: floats (n, H, W, C), for most likelihoods in [0, 1]."""
+        """``n`` images from the model: floats (n, H, W, C), for most likelihoods in [0, 1].
+
+        Examples
+        --------
+        >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8))
+        >>> run = uw.train(uw.methods.create("vae", data, latent_size=2, architecture="mlp"), data, steps=1)
+        >>> run.sample(3, seed=1).shape
+        (3, 8, 8, 1)
+        """
         method = self.method
         if not isinstance(method, Samples):
             raise self._lacks(Samples, "sample images")
@@ -258,19 +296,52 @@ def _check_imports(spec: RunSpec, folder: Path) -> None:
         )
 
 
-def _image_batches(method: Method, data: Any, rows: ArrayLike | None, seed: int) -> Iterator[Tensor]:
+def _image_batches(method: Method, data: Any, rows: Rows | None, seed: int) -> Iterator[Tensor]:
     """The images of a data set, or a user's, as tensors of a method's batch size; checked before the first."""
     size = _batch_size(method)
     if not isinstance(data, Dataset):
         images = images_to_tensor(data, method.spec.image_shape)
-        chosen = images if rows is None else images[torch.as_tensor(as_array(rows, "rows"))]
-        return _split(chosen, size)
+        if len(images) == 0:
+            raise ArgumentError("images", f"an array of shape {tuple(images.shape)}", "needs at least one")
+        return _split(
+            images if rows is None else images[torch.from_numpy(_row_numbers(rows, len(images)))], size
+        )
     method.check_data(data)
-    which: AnyArray = np.arange(len(data)) if rows is None else as_array(rows, "rows")
+    which = _rows_or_factors(data, rows)
     # Of factors several images may show each: the source of random numbers chooses.
     rng = np.random.default_rng(seed) if data.stochastic or which.ndim == 2 else None
     parts = (which[start : start + size] for start in range(0, len(which), size))
     return (to_tensor(data.images(part, rng)) for part in parts)
+
+
+def _rows_or_factors(data: Dataset, rows: Rows | None) -> AnyArray:
+    """What is asked of a data set: rows (n,), all of them by default, or factors (n, K)."""
+    if rows is None:
+        return np.arange(len(data))
+    if not isinstance(rows, slice):
+        factors = as_array(rows, "rows")
+        if factors.ndim == 2 and len(factors) and factors.dtype.kind != "b":
+            return factors
+    return _row_numbers(rows, len(data))
+
+
+def _row_numbers(rows: Rows, total: int) -> IntArray:
+    """Some of ``total`` rows by their numbers (n,)."""
+    allowed = f"needs whole numbers (n,), a slice, or a mask ({total},)"
+    if isinstance(rows, slice):
+        try:
+            numbers: IntArray = np.arange(total)[rows].copy()
+        except (TypeError, ValueError) as error:
+            raise ArgumentError("rows", rows, allowed) from error
+    else:
+        array = as_array(rows, "rows")
+        is_mask = array.dtype.kind == "b" and array.shape == (total,)
+        if not is_mask and (array.ndim != 1 or (array.size and array.dtype.kind not in "iu")):
+            raise ArgumentError("rows", f"{array.dtype} of shape {array.shape}", allowed)
+        numbers = np.flatnonzero(array) if is_mask else check_rows(array, total)
+    if len(numbers) == 0:
+        raise ArgumentError("rows", "none", "needs at least one row")
+    return numbers
 
 
 def _split(tensor: Tensor, size: int) -> Iterator[Tensor]:
@@ -289,8 +360,6 @@ def _in_batches(method: Method, function: Callable[[Tensor], Tensor], batches: I
             count = len(batch)
             full = batch if count == size else torch.cat([batch] * -(-size // count))[:size]
             results.append(function(full.to(device))[:count].float().cpu())
-    if not results:
-        raise ArgumentError("rows", [], "needs at least one")
     return torch.cat(results)
 
 

@@ -10,10 +10,12 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
+from unweave.analyses import median_scores
 from unweave.errors import ArgumentError, UnweaveError
 from unweave.figures.papers import PAPERS, Exhibit, Paper, register_paper
 from unweave.figures.report import ReportError, write_report
-from unweave.figures.report.summary import full_caption
+from unweave.figures.report.summary import facts, full_caption
+from unweave.figures.report.tables import score_files, score_tables
 from unweave.study import NotInStudyError, Results
 from unweave.study.results import as_table
 
@@ -535,3 +537,31 @@ def test_long_tables_are_cut_on_the_page_only(show):
     path = show(exhibit(long))
     assert "The first 100 of 1,000 rows" in Page(path).section("paper-fake")
     assert len(pd.read_csv(path.parent / "tables/long.csv")) == 1000
+
+
+@pytest.mark.parametrize(
+    ("sizes", "titles", "latents"),
+    [
+        ([10, None], ["dSprites"], "10"),
+        ([10, 5, None], ["dSprites, latent size 10", "dSprites, latent size 5", "dSprites"], "5, 10"),
+        ([None, None], ["dSprites"], None),
+    ],
+)
+def test_methods_without_a_number_of_latents_are_shown(sizes, titles, latents):
+    common = {
+        "data": "dsprites",
+        "strength_name": "",
+        "seed": 0,
+        "correlation": 0.0,
+        "steps": 1,
+        "settings": "{}",
+    }
+    common |= {"metric": "mig", "representation": "mean", "protocol": "dlib", "value": 0.5}
+    table = as_table(
+        [{**common, "run": str(i), "method": f"m{i}", "latent_size": n} for i, n in enumerate(sizes)]
+    )
+    scores = median_scores(table)
+    assert sorted(title for title, _ in score_tables(scores)) == sorted(titles)
+    assert dict(facts(Results("s", table))).get("Latents") == latents
+    tex = score_files(scores, "scores")["tables/scores.tex"].decode()
+    assert all(f"m{i}" in tex for i in range(len(sizes)))

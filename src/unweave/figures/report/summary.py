@@ -60,6 +60,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("Representations", ", ".join(representation_name(*kind) for kind in codes)),
         ("Protocols", ", ".join(table["protocol"].unique())),
     ]
+    pairs = [pair for pair in pairs if pair[1]]  # no method may have latents
     if runs["correlation"].nunique() > 1:
         pairs.insert(3, ("Correlations", _numbers(runs["correlation"])))
     if variants := _variants(runs):
@@ -92,7 +93,7 @@ def _method_text(method: str, runs: pd.DataFrame) -> str:
 
 def _numbers(values: pd.Series) -> str:
     """Different values in order; of many, how many and from where to where."""
-    different = sorted(values.unique())
+    different = sorted(values.dropna().unique())
     if len(different) > _MANY:
         return f"{len(different):,} from {different[0]:,.10g} to {different[-1]:,.10g}"
     return ", ".join(f"{value:,.10g}" for value in different)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -168,6 +168,8 @@ def score_files(scores: pd.DataFrame, name: str) -> dict[str, bytes]:
         return {}
     rows = pd.concat([rows for _, rows in _conditions(scores)])
     named = rows.assign(data=rows["data"].map(data_name), method=rows["name"])
+    if (unknown := named["latent_size"].isna()).any():  # a method without this setting
+        named = named.assign(latent_size=named["latent_size"].astype(object).mask(unknown, MISSING))
     index = [*_varying(scores), "method"]
     medians = named.pivot_table("value", index, "metric", aggfunc="first", sort=False)
     medians = flatten(medians[scores["metric"].unique().tolist()].rename(columns=metric_name))
@@ -190,8 +192,11 @@ def _conditions(scores: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     ranks = {name: rank for rank, name in enumerate(sorted(scores["method"].unique(), key=method_order))}
     varying = _varying(scores)
     named = scores.assign(name=_method_names(scores))
-    for condition, rows in named.groupby(varying, sort=False):
-        title = ", ".join(map(_condition_text, varying, condition))
+    for condition, rows in named.groupby(varying, sort=False, dropna=False):
+        pairs = zip(varying, condition, strict=True)
+        title = ", ".join(
+            _condition_text(name, value) for name, value in pairs if not pd.isna(cast(Any, value))
+        )
         yield title, rows.sort_values("method", key=lambda names: names.map(ranks), kind="stable")
 
 

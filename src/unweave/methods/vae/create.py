@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -164,8 +164,7 @@ def compose(
     """
     info = describe(name)
     checked = info.check(to_python(dict(hyperparameters)))
-    result = info.load()(**checked)
-    parts = result if isinstance(result, Composition) else Composition([as_term(term) for term in result])
+    parts = _as_composition(name, info.load()(**checked))
     extra = [
         create_term(**_described(term)) if isinstance(term, Mapping) else as_term(term)
         for term in extra_terms
@@ -176,6 +175,20 @@ def compose(
     if parts.prior is not None:
         raise ArgumentError("prior", dict(given), f"{name} has a prior of its own")
     return replace(parts, prior=create_prior(given)).extended(extra)
+
+
+def _as_composition(name: str, result: object) -> Composition:
+    """What the function of a method returned: a composition, or terms, of which one is made."""
+    if isinstance(result, Composition):
+        return result
+    message = "its function needs to return a list of terms, or a Composition; it returned"
+    if isinstance(result, Term) or not isinstance(result, Iterable):
+        raise ArgumentError("method", name, f"{message} {result!r}")
+    terms = list(result)
+    try:
+        return Composition([as_term(term) for term in terms])
+    except ArgumentError as error:
+        raise ArgumentError("method", name, f"{message} {terms!r}") from error
 
 
 def _named(prior: str | Mapping[str, Any] | None) -> dict[str, Any] | None:
