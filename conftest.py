@@ -6,6 +6,10 @@ import pytest
 import torch
 
 import unweave as uw
+from unweave.data.registry import RECIPES
+from unweave.figures.papers import PAPERS
+from unweave.methods.registry import METHODS, TERMS
+from unweave.metrics import METRICS
 
 mpl.use("agg")
 
@@ -19,6 +23,17 @@ def data_folder(tmp_path, monkeypatch):
     folder = tmp_path / "unweave-data"
     monkeypatch.setenv("UNWEAVE_DATA", str(folder))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _registries_as_before():
+    """What a test registers is forgotten after it."""
+    registries = (METHODS, TERMS, METRICS, RECIPES, PAPERS)
+    kept = [(known, dict(known)) for registry in registries for known in registry.state()]
+    yield
+    for known, before in kept:
+        known.clear()
+        known.update(before)
 
 
 @pytest.fixture(autouse=True)

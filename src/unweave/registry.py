@@ -105,6 +105,10 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         for known in (self._entries, self._origins, self._sources):
             known.pop(name, None)
 
+    def state(self) -> tuple[dict[str, Any], ...]:
+        """What is registered, as dictionaries that can be copied and put back: for tests."""
+        return self._entries, self._origins, self._sources
+
     def is_builtin(self, name: str) -> bool:
         """Whether a name belongs to an entry that comes with the package."""
         return name in self._builtin
@@ -160,7 +164,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         return self._available().values()
 
     def _available(self) -> dict[str, Entry]:
-        available = {}
+        available: dict[str, Entry] = {}
         for name in self:
             try:
                 available[name] = self[name]
@@ -206,7 +210,7 @@ def _module(source: object) -> str | None:
 def _code(source: object) -> tuple[str, str] | None:
     """What identifies the code of a function or class, whether its file is imported as a module or by its path."""
     module, name = getattr(source, "__module__", None), getattr(source, "__qualname__", None)
-    if not isinstance(module, str) or not isinstance(name, str):
+    if not isinstance(module, str) or not isinstance(name, str) or name.endswith("<lambda>"):
         return None
     file = getattr(sys.modules.get(module), "__file__", None)
     return (str(Path(file).resolve()) if file else module), name

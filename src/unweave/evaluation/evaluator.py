@@ -97,7 +97,7 @@ def evaluate(
     >>> data = uw.data.from_arrays(factors.astype(np.float32), factors)
     >>> scores = uw.evaluate(lambda images: images, data, ["mig", "sap"], num_train=300, num_test=200)
     >>> scores["mig"]
-    mig = 1
+    mig = 0.99
     """
     if not isinstance(data, Dataset):
         raise ArgumentError("data", data, "needs a data set: uw.data.load(name) gives one")

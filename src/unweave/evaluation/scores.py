@@ -25,8 +25,8 @@ class Scores(dict[str, Score]):
     ----------  -----
     mig         0.956
     modularity  0.998
-    >>> scores.to_frame().loc["mig", "higher_is_better"]
-    True
+    >>> list(scores.to_frame().columns)
+    ['value', 'higher_is_better', 'low', 'high']
     """
 
     def to_frame(self) -> pd.DataFrame:

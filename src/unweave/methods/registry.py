@@ -397,7 +397,7 @@ def unknown_names(spec: MethodSpec) -> list[str]:
 def _registered(spec: MethodSpec) -> list[tuple[Registry[Any], str]]:
     """What a spec and its stages name, and where; terms that were never registered have the name "module:Class"."""
     terms = [entry["name"] for entry in spec.extra_terms] if isinstance(spec, VAESpec) else []
-    stages = _stage_specs(spec).values() if spec.name in METHODS else ()
+    stages = _stage_specs(spec).values() if METHODS.is_loaded(spec.name) else ()
     return [
         (METHODS, spec.name),
         *((TERMS, name) for name in terms if ":" not in name),
