@@ -29,10 +29,11 @@ def data_folder(tmp_path, monkeypatch):
 def _registries_as_before():
     """What a test registers is forgotten after it."""
     registries = (METHODS, TERMS, METRICS, RECIPES, PAPERS)
-    kept = [(known, dict(known)) for registry in registries for known in registry.state()]
+    kept = [(registry, known, dict(known)) for registry in registries for known in registry.state()]
     yield
-    for known, before in kept:
-        known.clear()
+    for registry, known, before in kept:
+        for name in [name for name in known if name not in before and not registry.is_builtin(name)]:
+            del known[name]
         known.update(before)
 
 
