@@ -1,8 +1,11 @@
 from .catalogue import MethodInfo as MethodInfo
 from .method import Decodes as Decodes
+from .method import DecodesStages as DecodesStages
 from .method import Encodes as Encodes
 from .method import EncodesWithLabels as EncodesWithLabels
 from .method import EvidenceBound as EvidenceBound
+from .method import GeneratesFromNoise as GeneratesFromNoise
+from .method import HasCategories as HasCategories
 from .method import HasDensity as HasDensity
 from .method import HasEvidenceBound as HasEvidenceBound
 from .method import LabelMode as LabelMode

@@ -4,16 +4,19 @@ A method is a contract, not a class of model. To be trained it names its ``playe
 of them, ``begin``: these are methods of :class:`Method`. Everything else is a capability that a method has or has not,
 each a protocol of its own:
 
-=========================  =================================  =====================================================
-capability                 what it gives                      who asks for it
-=========================  =================================  =====================================================
-:class:`Encodes`           q(z|x) of images, named parts      evaluation, traversals, the table of codes
-:class:`EncodesWithLabels` q(z|x,u) of images and labels      the same, for encoders that take labels
-:class:`Decodes`           the expected images of codes       reconstructions, traversals
-:class:`Samples`           images from the model              figures, image quality
-:class:`HasDensity`        log p(x) of images, in nats        density models
-:class:`HasEvidenceBound`  a bound on log p(x), and its parts evaluation without factors
-=========================  =================================  =====================================================
+============================  ==================================  =============================================
+capability                    what it gives                       who asks for it
+============================  ==================================  =============================================
+:class:`Encodes`              q(z|x) of images, named parts       evaluation, traversals, the table of codes
+:class:`EncodesWithLabels`    q(z|x,u) of images and labels       the same, for encoders that take labels
+:class:`Decodes`              the expected images of codes        reconstructions, traversals
+:class:`DecodesStages`        the images of each of its stages    the same: rows of y and of x
+:class:`Samples`              images from the model               figures, image quality
+:class:`GeneratesFromNoise`   images of codes and noise, apart    traversals of GANs
+:class:`HasCategories`        which codes are of a category       traversals: an image per category
+:class:`HasDensity`           log p(x) of images, in nats         density models
+:class:`HasEvidenceBound`     a bound on log p(x), and its parts  evaluation without factors
+============================  ==================================  =============================================
 
 ``isinstance(method, Encodes)`` tells whether a method has a capability. Training, evaluation, studies and figures know
 this file and no method by name.
@@ -346,6 +349,41 @@ class Samples(Protocol):
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
         """``n`` images (n, C, H, W) from the model."""
+        ...
+
+
+@runtime_checkable
+class DecodesStages(Protocol):
+    """A method of several stages, each of which makes images of codes: y and x of a multi-stage model."""
+
+    def decode_stages(self, codes: Tensor) -> dict[str, Tensor]:
+        """The expected images (n, C, H, W) of codes (n, D) after each stage, by the stage's name, first to last.
+
+        The last are those of ``decode``, if the method has it.
+        """
+        ...
+
+
+@runtime_checkable
+class GeneratesFromNoise(Protocol):
+    """A method that generates images from a code, which means something, and from noise, which need not."""
+
+    def sample_inputs(self, n: int, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
+        """``n`` codes (n, D) and as much noise (n, E) from their priors."""
+        ...
+
+    def generate(self, codes: Tensor, noise: Tensor) -> Tensor:
+        """The images (n, C, H, W) of codes (n, D) and noise (n, E)."""
+        ...
+
+
+@runtime_checkable
+class HasCategories(Protocol):
+    """A method whose codes are categories in part."""
+
+    @property
+    def categories(self) -> tuple[slice, ...]:
+        """The columns of a code that belong together as the probabilities of the values of one category."""
         ...
 
 

@@ -11,7 +11,15 @@ from PIL import Image
 import unweave as uw
 from unweave.cli import main
 from unweave.errors import ArgumentError
-from unweave.methods import Decodes, Encodes, HasDensity, HasEvidenceBound, Samples
+from unweave.methods import (
+    Decodes,
+    Encodes,
+    GeneratesFromNoise,
+    HasCategories,
+    HasDensity,
+    HasEvidenceBound,
+    Samples,
+)
 from unweave.methods.gan.infogan import CodePosterior
 from unweave.training import Callback
 
@@ -208,6 +216,13 @@ def test_codes_and_images(digits, name):
     samples = [method.sample(3, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)]
     assert torch.equal(samples[0], samples[1])
     assert not torch.equal(samples[0], samples[2])
+    assert isinstance(method, GeneratesFromNoise)
+    codes, noise = method.sample_inputs(3, torch.Generator().manual_seed(1))
+    assert (codes.shape, noise.shape) == ((3, 5), (3, 4))
+    assert torch.equal(method.generate(codes, noise), samples[0])
+    assert torch.equal(method.generate(codes, 0 * noise), method.decode(codes))
+    assert isinstance(method, HasCategories)
+    assert torch.equal(codes[:, method.categories[0]].sort(dim=1)[0], torch.eye(3)[2].expand(3, 3))
 
 
 def test_a_moving_average_generates(digits):

@@ -12,6 +12,7 @@ from unweave.data.batches import Batch, to_tensor
 from unweave.errors import ArgumentError, DataError
 from unweave.methods import (
     Decodes,
+    DecodesStages,
     Encodes,
     EncodesWithLabels,
     HasDensity,
@@ -339,6 +340,11 @@ def test_codes_are_decoded_by_both_stages(create, first):
         y = first.method.decode(codes[:, :C])
         torch.testing.assert_close(method.decode_first(codes), y)
         torch.testing.assert_close(method.decode(codes), torch.sigmoid(method.decoder(y, codes[:, C:])))
+        assert isinstance(method, DecodesStages)
+        stages = method.decode_stages(codes)
+        assert list(stages) == ["y", "x"]
+        torch.testing.assert_close(stages["y"], y)
+        torch.testing.assert_close(stages["x"], method.decode(codes))
 
 
 def test_samples_are_of_both_priors(create, first):

@@ -201,6 +201,11 @@ class InfoGAN(Method):
         return {"c": slice(0, self.num_categories + self.num_continuous)}
 
     @property
+    def categories(self) -> tuple[slice, ...]:
+        """The columns of the categorical code."""
+        return (slice(0, self.num_categories),)
+
+    @property
     def noise_correlation(self) -> float:
         """Of Q's continuous codes."""
         return self.correlation
@@ -219,11 +224,20 @@ class InfoGAN(Method):
 
     def decode(self, codes: Tensor) -> Tensor:
         """Images of codes (n, k + d), with noise 0."""
-        return self.generator.generate(F.pad(codes, (0, self.noise_size)))
+        return self.generate(codes, codes.new_zeros(len(codes), self.noise_size))
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
         """``n`` images of codes and noise from their prior."""
-        return self.generator.generate(self._inputs(self.draw_codes(n, generator)))
+        return self.generate(*self.sample_inputs(n, generator))
+
+    def sample_inputs(self, n: int, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
+        """``n`` codes (n, k + d), the category as one of k columns, and noise (n, e)."""
+        inputs = self._inputs(self.draw_codes(n, generator))
+        return inputs[:, : self.parts["c"].stop], inputs[:, self.parts["c"].stop :]
+
+    def generate(self, codes: Tensor, noise: Tensor) -> Tensor:
+        """Images of codes (n, k + d) and noise (n, e)."""
+        return self.generator.generate(torch.cat([codes, noise], dim=1))
 
     # --- parts that a variant may replace ---------------------------------------------------------
 

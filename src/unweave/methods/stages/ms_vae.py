@@ -123,6 +123,10 @@ class MSVAE(Method):
         """y (n, C, H, W) of codes (n, |C| + |Z|): what the first stage alone makes of them."""
         return self.first.decode(codes[:, self.parts["c"]])
 
+    def decode_stages(self, codes: Tensor) -> dict[str, Tensor]:
+        """y and x (n, C, H, W) of codes (n, |C| + |Z|): without and with what z adds."""
+        return {"y": self.decode_first(codes), "x": self.decode(codes)}
+
     @torch.no_grad()
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
         """The expected images (n, C, H, W) of n codes: c from the first stage's prior, z from N(0, I)."""
