@@ -40,6 +40,8 @@ VAE_SETTINGS = (
 # Okabe and Ito's colours, which people who are colour-blind can distinguish.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#B8A800", "#000000", "#7F7F7F")
 MARKERS = "os^DvPX*hd<>"
+# Arguments of a class's constructor that come from the data, and are no hyperparameters.
+FROM_DATA = ("image_shape", "labels")
 
 _PACKAGE = Path(__file__).parent
 _LAST = 1_000  # the order of methods that declare none
@@ -72,7 +74,8 @@ class MethodInfo:
     order
         in lists and figures; methods of one order are sorted by name.
     labels
-        whether it learns from labels, and if so, whether every row must have them; None: its parts say so.
+        whether it learns from labels, and if so, whether every row must have them; None: its parts, those of a VAE, say
+        so.
     is_vae
         whether it is a composition on the VAE, which has the settings ``VAE_SETTINGS``.
     path
@@ -98,7 +101,8 @@ class MethodInfo:
     @property
     def settings(self) -> tuple[str, ...]:
         """The names of all keyword arguments that ``create`` takes for this method, besides ``seed``."""
-        return (*self.hyperparameters, *(VAE_SETTINGS if self.is_vae else ()))
+        labels = ("labels",) if self.labels not in (None, "none") else ()
+        return (*self.hyperparameters, *(VAE_SETTINGS if self.is_vae else labels))
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -136,13 +140,16 @@ class TermInfo:
 def method_info(name: str, factory: Callable[..., Any], *, is_vae: bool, **declared: Any) -> MethodInfo:
     """The facts of an imported method: of its signature, its docstring and its decorator's arguments."""
     defaults = parameters.defaults(factory)
-    defaults.pop("image_shape", None)
+    takes_labels = not is_vae and "labels" in defaults
+    for key in () if is_vae else FROM_DATA:
+        defaults.pop(key, None)
     for key, value in defaults.items():
         if value is inspect.Parameter.empty:
             raise ArgumentError(key, f"hyperparameter of {name}", "needs a default")
     annotations = {k: v for k, v in parameters.declared(factory).items() if k in defaults}
     summary = first_line(inspect.getdoc(factory))
     path = f"{factory.__module__}:{factory.__qualname__}"
+    declared["labels"] = _label_need(name, declared.get("labels"), is_vae, takes_labels)
     return _info(name, summary, defaults, annotations, is_vae, path, factory, **declared)
 
 
@@ -157,6 +164,8 @@ def builtin_methods() -> dict[str, MethodInfo]:
             defaults, annotations = _signature(function, _namespace(tree))
             is_vae = isinstance(node, ast.FunctionDef)
             path, summary = f"{module}:{node.name}", first_line(ast.get_docstring(node))
+            takes = "labels" in [one.arg for one in (*function.args.args, *function.args.kwonlyargs)]
+            declared["labels"] = _label_need(name, declared.get("labels"), is_vae, takes)
             methods[name] = _info(name, summary, defaults, annotations, is_vae, path, **declared)
     return dict(sorted(methods.items(), key=lambda entry: (entry[1].order, entry[0])))
 
@@ -177,6 +186,17 @@ def builtin_terms() -> dict[str, TermInfo]:
             summary = first_line(ast.get_docstring(node))
             terms[name] = TermInfo(name, summary, needs_labels, f"{module}:{node.name}")
     return dict(sorted(terms.items()))
+
+
+def _label_need(name: str, declared: LabelNeed | None, is_vae: bool, takes_labels: bool) -> LabelNeed | None:
+    """Whether a method learns from labels: a class does if its constructor takes them."""
+    if is_vae:
+        return declared
+    need = declared or ("all" if takes_labels else "none")
+    if takes_labels != (need != "none"):
+        message = f"a class that learns from labels has a constructor that takes labels; that of {name} "
+        raise ArgumentError("labels", declared, message + ("does" if takes_labels else "does not"))
+    return need
 
 
 def spare_style(name: str) -> tuple[str, str]:
@@ -283,7 +303,7 @@ def _signature(
     names = [*arguments.args, *arguments.kwonlyargs]
     missing: list[ast.expr | None] = [None] * (len(arguments.args) - len(arguments.defaults))
     pairs = zip(names, [*missing, *arguments.defaults, *arguments.kw_defaults], strict=True)
-    known = [(one, value) for one, value in pairs if one.arg not in ("self", "image_shape")]
+    known = [(one, value) for one, value in pairs if one.arg not in ("self", *FROM_DATA)]
     defaults = {one.arg: _evaluate(value, namespace) for one, value in known if value is not None}
     annotations = {one.arg: _evaluate(one.annotation, namespace) for one, _ in known if one.annotation}
     return defaults, annotations

@@ -439,6 +439,10 @@ class LearnsFromLabels(Protocol):
         """The labels of ``data`` that the method learns from; None if it learns from images alone."""
         ...
 
+    def take_labels(self, labels: Labels) -> None:
+        """Take the labels that the method is created with."""
+        ...
+
     def remember_labels(self, array: ArrayLike) -> None:
         """Take again the array of labels that a loaded method was created with."""
         ...

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from unweave.data import Dataset
+    from unweave.data.supervision.labels import Labels
     from unweave.methods.method import Method
     from unweave.methods.vae.terms import Term
 
@@ -170,7 +171,9 @@ def register_method(
     order
         the position in lists and legends.
     labels
-        whether a VAE learns from labels ("none", "some", "all"); by default its parts say so.
+        whether it learns from labels ("none", "some", "all": those of every row). By default the parts of a VAE say so;
+        a class does, from "all", if its constructor takes ``labels``, a
+        :class:`~unweave.methods.label_layout.LabelLayout`.
 
     Examples
     --------
@@ -284,9 +287,10 @@ def create(name: str, data: Dataset, *, seed: TorchSeed | None = None, **setting
     seed
         of the initial weights. None: ``train`` draws them from its own seed.
     **settings
-        the method's hyperparameters (an earlier stage is given as its run, or the run's folder); for a VAE also
-        ``latent_size``, ``architecture``, ``reconstruction``, ``correlation``, ``capacity``, ``extra_terms``,
-        ``prior``, ``labels``, ``encoder`` and ``decoder``: see :func:`unweave.methods.vae.create.create_vae`.
+        the method's hyperparameters (an earlier stage is given as its run, or the run's folder); ``labels`` for a
+        method that learns from them; for a VAE also ``latent_size``, ``architecture``, ``reconstruction``,
+        ``correlation``, ``capacity``, ``extra_terms``, ``prior``, ``encoder`` and ``decoder``: see
+        :func:`unweave.methods.vae.create.create_vae`.
 
     Examples
     --------
@@ -295,7 +299,7 @@ def create(name: str, data: Dataset, *, seed: TorchSeed | None = None, **setting
     >>> method.spec.hyperparameters
     {'beta': 6}
     """
-    from unweave.methods.method import check_dataset
+    from unweave.methods.method import LearnsFromLabels, check_dataset
 
     info, seed = describe(name), check_value("seed", seed, TorchSeed | None)
     check_dataset(data)
@@ -304,6 +308,7 @@ def create(name: str, data: Dataset, *, seed: TorchSeed | None = None, **setting
 
         method: Method = create_vae(name, data, **settings)
     else:
+        chosen = _choose_labels(info, data, settings.pop("labels", None))
         given = to_python(settings)
         info.check(given)
         stages = {}
@@ -311,7 +316,12 @@ def create(name: str, data: Dataset, *, seed: TorchSeed | None = None, **setting
             if given.get(key) is not None:
                 given[key], stages[key] = _read_stage(key, given[key])
         size = len(data) if data.finite else None
-        method = build(MethodSpec(name, list(data.image_shape), size, given), stages=stages)
+        labels = None if chosen is None else chosen.spec
+        method = build(MethodSpec(name, list(data.image_shape), size, given, labels=labels), stages=stages)
+        if chosen is not None:
+            if not isinstance(method, LearnsFromLabels):
+                raise ArgumentError("method", name, "takes labels, and needs to be a LearnsFromLabels")
+            method.take_labels(chosen)
         method.batches(data)  # refuses data that the method cannot learn from
     if seed is not None:
         method.initialise(seed)
@@ -360,6 +370,12 @@ def build(
     if isinstance(spec, VAESpec):
         raise ArgumentError("method spec", spec.name, "is the spec of a VAE, and the method is none")
     settings, ready = info.check(spec.hyperparameters), stages or {}
+    if info.labels != "none":
+        from unweave.methods.label_layout import LabelLayout
+
+        settings["labels"] = LabelLayout.from_spec(spec)
+    elif spec.labels is not None:
+        raise ArgumentError("method spec", spec.name, "has labels, and the method learns from none")
     for key, stage in _stage_specs(spec).items():
         settings[key] = ready[key] if key in ready else build(stage)
     method: Method = info.load()(image_shape=tuple(spec.image_shape), **settings)
@@ -411,6 +427,20 @@ def _stage_specs(spec: MethodSpec) -> dict[str, MethodSpec]:
     return {key: MethodSpec.from_dict(stage["method"]) for key, stage in given.items() if stage is not None}
 
 
+def _choose_labels(info: MethodInfo, data: Dataset, given: Any) -> Labels | None:
+    """The labels for a method that is no VAE, by what the user says of them; None if it learns from none."""
+    from unweave.data.supervision.labels import choose_labels
+
+    if info.labels == "none":
+        if given is not None:
+            raise ArgumentError("labels", type(given).__name__, f"{info.name} does not learn from labels")
+        return None
+    labels = choose_labels(data, given)
+    if info.labels == "all" and labels.spec.get("partial"):
+        raise ArgumentError("labels", "some rows have none", f"{info.name} needs the labels of every row")
+    return labels
+
+
 def _read_stage(name: str, given: Any) -> tuple[dict[str, Any], Method]:
     """What a user gave for an earlier stage: its spec, and its method as trained.
 
@@ -442,7 +472,7 @@ def label_need(
         known[term["name"]] for term in extra_terms if isinstance(term, Mapping) and term.get("name") in known
     ]
     if not info.is_vae:
-        return "none"
+        return info.labels or "none"
     if info.labels is None or prior is not None or len(declared) < len(extra_terms):
         from unweave.methods.vae.create import compose
 

@@ -17,6 +17,8 @@ Stage = Annotated[Any, "stage"]
 class MethodSpec:
     """The name and hyperparameters of a method, and the shape and size of the data set that it was created for.
 
+    ``labels`` is the ``spec`` of the :class:`~unweave.data.supervision.labels.Labels` that it learns from, if it does.
+
     Examples
     --------
     >>> spec = MethodSpec("my_gan", [64, 64, 1], hyperparameters={"gamma": 10})
@@ -28,10 +30,16 @@ class MethodSpec:
     image_shape: list[int]
     dataset_size: int | None = None
     hyperparameters: dict[str, Any] = field(default_factory=dict)
+    labels: dict[str, Any] | None = field(default=None, kw_only=True)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, as they are written to a run's spec.yaml."""
-        return asdict(self)
+        """Plain values, as they are written to a run's spec.yaml.
+
+        Without ``labels`` and a VAE's ``prior``, where there are none: the identity of a run depends on these values,
+        and runs are older than the two.
+        """
+        optional = ("labels", "prior")
+        return {key: value for key, value in asdict(self).items() if key not in optional or value is not None}
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> MethodSpec:
@@ -48,10 +56,9 @@ class MethodSpec:
 
 @dataclass(frozen=True)
 class VAESpec(MethodSpec):
-    """What a VAE is besides: its networks, likelihood, noise, further terms, prior and labels.
+    """What a VAE is besides: its networks, likelihood, noise, further terms and prior.
 
-    The fields are arguments of :func:`unweave.methods.vae.create.create_vae`; ``labels`` is the ``spec`` of the
-    :class:`~unweave.data.supervision.labels.Labels` that it learns from.
+    The fields are arguments of :func:`unweave.methods.vae.create.create_vae`.
 
     Examples
     --------
@@ -66,13 +73,3 @@ class VAESpec(MethodSpec):
     capacity: dict[str, Any] | None = None
     extra_terms: list[dict[str, Any]] = field(default_factory=list)
     prior: dict[str, Any] | None = None
-    labels: dict[str, Any] | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, as they are written to a run's spec.yaml.
-
-        Without ``prior`` and ``labels``, where there are none: the identity of a run depends on these values, and runs
-        are older than the two.
-        """
-        optional = ("prior", "labels")
-        return {key: value for key, value in asdict(self).items() if key not in optional or value is not None}

@@ -298,8 +298,11 @@ def _split_settings(
             if name in axes:
                 given.setdefault(name, training[name])
             training[name] = given.get(name, info.hyperparameters[name])
+        elif name in info.settings:
+            continue
         elif name in axes:
-            raise ArgumentError(name, training[name], f"{info.name} does not take it: it is not a VAE")
+            why = "it does not learn from labels" if name == "labels" else "it is not a VAE"
+            raise ArgumentError(name, training[name], f"{info.name} does not take it: {why}")
         else:
             del training[name]
     return given, training

@@ -10,7 +10,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, leaky_relu
 
 import unweave as uw
 from unweave.data.batches import LabelledBatch, to_tensor
-from unweave.methods.vae.label_distribution import LabelLayout
+from unweave.methods.label_layout import LabelLayout
 
 N, D = 12, 3
 NAN = float("nan")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from unweave.data.batches import Batch
+from unweave.errors import ArgumentError
 from unweave.methods.method import Terms
 
 LEAST_DIVERSITY = 0.5  # generated images that differ half as much as real ones do
@@ -72,6 +74,20 @@ def ranking_accuracy(real: Tensor, fake: Tensor) -> Tensor:
     tensor(0.7500)
     """
     return (real[:, None] > fake[None, :]).float().mean()
+
+
+def check_batch_size(batch: Batch) -> None:
+    """Refuse a batch of one image, which has no diversity, and no deviation to normalise by.
+
+    Examples
+    --------
+    >>> import torch
+    >>> check_batch_size(Batch(torch.zeros(1, 1, 8, 8)))
+    Traceback (most recent call last):
+    unweave.errors.ArgumentError: batch_size = 1: needs two or more: the networks normalise by batch
+    """
+    if len(batch) < 2:
+        raise ArgumentError("batch_size", len(batch), "needs two or more: the networks normalise by batch")
 
 
 def _mean_distance(images: Tensor) -> Tensor:

@@ -11,14 +11,14 @@ from annotated_types import Ge
 from torch import Tensor, nn
 
 from unweave.data.batches import Batch
-from unweave.errors import ArgumentError
-from unweave.methods.gan.collapse import collapse_terms, threshold_accuracy
+from unweave.methods.gan.collapse import check_batch_size
 from unweave.methods.gan.generator import Generator
+from unweave.methods.gan.terms import cross_entropy_terms
 from unweave.methods.method import Method, OptimiserSettings, Player, Posterior, Terms
 from unweave.methods.registry import register_method
 from unweave.networks.dcgan import ImageDiscriminator
 from unweave.networks.weights import frozen
-from unweave.objectives.adversarial import generator_loss, real_fake_loss
+from unweave.objectives.adversarial import generator_loss
 from unweave.objectives.gaussian import correlated_log_density
 from unweave.parameters import Correlation, Count, Decay, Natural, NonNegative
 
@@ -135,10 +135,7 @@ class InfoGAN(Method):
 
     def begin(self, batch: Batch, step: int, generator: torch.Generator) -> Game:
         """Draw codes, and generate as many images as the batch has."""
-        if len(batch) < 2:
-            raise ArgumentError(
-                "batch_size", len(batch), "needs two or more: the networks normalise by batch"
-            )
+        check_batch_size(batch)
         self.generator.update_average()
         codes = self.draw_codes(len(batch), generator)
         return Game(batch.images, codes, self.generator(self._inputs(codes)), generator)
@@ -160,12 +157,7 @@ class InfoGAN(Method):
     def discriminator_terms(self, game: Game) -> Terms:
         """The discriminator's cross entropy, and the signs of a collapse."""
         real, fake = self.discriminator(game.real), self.discriminator(game.fake.detach())
-        terms = Terms.of(
-            discriminator=(real_fake_loss(real, fake), 1.0),
-            discriminator_accuracy=(threshold_accuracy(real, fake), 0.0),
-        )
-        terms.add(collapse_terms(game.real, game.fake))
-        return terms
+        return cross_entropy_terms(real, fake, game.real, game.fake)
 
     def model_terms(self, game: Game) -> Terms:
         """The generator's loss, and -log Q of the codes; no gradient reaches the discriminator's weights."""

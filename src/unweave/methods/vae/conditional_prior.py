@@ -9,9 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from unweave.errors import unknown_name
+from unweave.methods.label_layout import LabelLayout
 from unweave.methods.method import Posterior, Terms
 from unweave.methods.spec import VAESpec
-from unweave.methods.vae.label_distribution import LabelDistribution, LabelLayout
+from unweave.methods.vae.label_distribution import LabelDistribution
 from unweave.methods.vae.terms import ConditionalPass, PredictedPass
 from unweave.networks import MLP, GaussianHeads, frozen
 from unweave.objectives import kl_to_standard_normal, reparameterise, standard_noise

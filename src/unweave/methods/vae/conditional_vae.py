@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -19,18 +18,17 @@ from unweave.data import Dataset
 from unweave.data.batches import Batch
 from unweave.data.supervision.labels import Labels
 from unweave.errors import ArgumentError
+from unweave.methods.label_layout import LabelLayout
+from unweave.methods.labelled import NUM_DRAWS, draw_labels
 from unweave.methods.method import EvidenceBound, LabelMode, Posterior, Terms
 from unweave.methods.spec import VAESpec
 from unweave.methods.vae.composition import Composition
 from unweave.methods.vae.conditional_prior import ConditionalPrior
-from unweave.methods.vae.label_distribution import LabelLayout
 from unweave.methods.vae.label_predictor import LabelPredictor
 from unweave.methods.vae.terms import ConditionalPass, PredictedPass
 from unweave.methods.vae.vae import VAE, Networks
 from unweave.networks import GaussianEncoder
 from unweave.objectives import kl_between, reparameterise, standard_noise
-
-NUM_DRAWS = 64  # of u, over which codes are averaged where labels are unknown
 
 
 class ConditionalVAE(VAE):
@@ -142,9 +140,9 @@ class ConditionalVAE(VAE):
     # --- labels ---------------------------------------------------------------------------------------
 
     def take_labels(self, labels: Labels) -> None:
-        """Keep how the labels are distributed that the method was created with."""
-        draws = labels.sample(NUM_DRAWS, np.random.default_rng(0))
-        self.label_draws = torch.from_numpy(draws).to(self.label_draws)
+        """Take the labels that the method is created with, and keep how they are distributed."""
+        super().take_labels(labels)
+        self.label_draws = draw_labels(labels).to(self.label_draws)
 
     @property
     def lacks_labels(self) -> bool:

@@ -12,13 +12,13 @@ from unweave.arrays import to_python
 from unweave.data import Dataset
 from unweave.data.supervision.labels import LabelChoice, choose_labels
 from unweave.errors import ArgumentError
+from unweave.methods.label_layout import LabelLayout
 from unweave.methods.registry import TERMS, create_term, describe
 from unweave.methods.spec import VAESpec
 from unweave.methods.vae.composition import Composition
 from unweave.methods.vae.conditional_prior import PRIORS, create_prior
 from unweave.methods.vae.conditional_vae import ConditionalVAE
 from unweave.methods.vae.kl import KL
-from unweave.methods.vae.label_distribution import LabelLayout
 from unweave.methods.vae.likelihoods import create_likelihood
 from unweave.methods.vae.terms import Term, as_term, describe_term
 from unweave.methods.vae.vae import VAE, Networks
@@ -108,9 +108,7 @@ def create_vae(
     ready = [term for term in terms if isinstance(term, Term)]
     method = build_vae(spec, encoder=encoder, decoder=decoder, terms=ready)
     if chosen is not None:
-        method.supervision.array = chosen.array
-        if isinstance(method, ConditionalVAE):
-            method.take_labels(chosen)
+        method.take_labels(chosen)
     if method.supervision.pairing is not None:
         method.batches(data)  # refuses data without such pairs
     return method

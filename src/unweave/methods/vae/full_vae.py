@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from unweave.errors import ArgumentError
+from unweave.methods.label_layout import LabelLayout
 from unweave.methods.method import Terms
 from unweave.methods.registry import register_method, register_term
 from unweave.methods.spec import VAESpec
 from unweave.methods.vae.kl import KL
-from unweave.methods.vae.label_distribution import LabelLayout
 from unweave.methods.vae.terms import LabelledPass, Term
 from unweave.objectives.labels import match_loss
 from unweave.parameters import NonNegative, check_fields

@@ -5,9 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from unweave.methods.label_layout import LabelLayout
 from unweave.methods.method import Terms
 from unweave.methods.spec import VAESpec
-from unweave.methods.vae.label_distribution import LabelDistribution, LabelLayout
+from unweave.methods.vae.label_distribution import LabelDistribution
 from unweave.methods.vae.terms import PredictedPass
 from unweave.networks.create import create_encoder
 from unweave.parameters import NonNegative, Positive, check_value

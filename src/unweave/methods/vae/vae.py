@@ -189,6 +189,10 @@ class VAE(Method):
         """The labels of ``data`` that the method learns from; None if it learns from none."""
         return self.supervision.labels_for(data)
 
+    def take_labels(self, labels: Labels) -> None:
+        """Take the labels that the method is created with."""
+        self.supervision.array = labels.array
+
     def remember_labels(self, array: ArrayLike) -> None:
         """Take again the array of labels that a loaded method was created with."""
         self.supervision.remember(array)
