@@ -106,6 +106,13 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            help="Score a named part of the codes only: c or z of a multi-stage model.  [default: all]",
+            show_default=False,
+        ),
+    ] = None,
     size: ImageSize = None,
     bootstrap: Bootstrap = 0,
     settings: Set = None,
@@ -130,7 +137,7 @@ def evaluate(
     else:
         images = load_data(data or loaded.spec.data["name"], size, None)
     options: Any = {"protocol": protocol, "seed": seed, "num_train": num_train, "num_test": num_test}
-    options |= {"labels": labels, "bootstrap": bootstrap, "params": _params(settings or [])}
+    options |= {"labels": labels, "part": part, "bootstrap": bootstrap, "params": _params(settings or [])}
     scores: dict[str, Any] = {}
     failed: list[UnweaveError] = []
     try:

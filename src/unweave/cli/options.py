@@ -46,6 +46,28 @@ def parse_settings(option: str, texts: Sequence[str]) -> dict[str, Any]:
     return settings
 
 
+def parse_nested_settings(option: str, texts: Sequence[str]) -> dict[str, Any]:
+    """``["first.method=vae", "first.steps=9", "beta=6"]`` -> {"first": {"method": "vae", "steps": 9}, "beta": 6}.
+
+    The name before a dot is that of a mapping, to any depth: first.first.beta=4. "method.steps" inside a mapping is a
+    hyperparameter of its method whose name the training has, too, and stays one name: first.method.steps=10.
+    """
+    nested: dict[str, Any] = {}
+    for name, value in parse_settings(option, texts).items():
+        *outer, last = name.split(".")
+        if len(outer) > 1 and outer[-1] == "method":
+            last = f"{outer.pop()}.{last}"
+        inside = nested
+        for key in outer:
+            inside = inside.setdefault(key, {})
+            if not isinstance(inside, dict):
+                raise ArgumentError(option, f"{name}={value}", f"{key} has a value already: {inside}")
+        if last in inside:
+            raise ArgumentError(option, f"{name}={value}", f"{last} has settings already: {inside[last]}")
+        inside[last] = value
+    return nested
+
+
 def parse_term(option: str, text: str) -> dict[str, Any]:
     """``dip_ii:lambda_od=5,lambda_d=5`` -> {"name": "dip_ii", "lambda_od": 5, "lambda_d": 5}."""
     name, _, rest = text.partition(":")

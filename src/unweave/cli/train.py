@@ -14,6 +14,7 @@ from unweave.cli.options import (
     Imports,
     load_extensions,
     parse_names,
+    parse_nested_settings,
     parse_settings,
     parse_term,
 )
@@ -32,7 +33,12 @@ def train(
     ] = "dsprites",
     steps: Annotated[int, typer.Option(help="Training steps.")] = 300_000,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A hyperparameter, as in beta=6.")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A hyperparameter, as in beta=6; of an earlier stage, first.beta=6.",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of weights, batches and noise.")] = 0,
     out: Annotated[
@@ -137,6 +143,9 @@ def train(
 
     The run directory holds the spec, weights, history and pictures. If a run was stopped (Ctrl-C, a crash),
     the same command continues it, to the same result; a finished run is not trained again.
+
+    A multi-stage method takes the run of its earlier stage, --set first=RUN, or that run's settings, --set
+    first.method=beta_tcvae --set first.beta=4 --set first.steps=1000: then that run is trained before it, beside it.
     """
     load_extensions(imports)
     from unweave.methods import METHODS
@@ -160,30 +169,26 @@ def train(
         ),
     }
     given = {name: value for name, value in given.items() if value is not None}
-    created = uw.methods.create(method, loaded, **given, **parse_settings("--set", settings or []))
+    created = uw.methods.create(method, loaded, **given, **parse_nested_settings("--set", settings or []))
     if threads is not None:
         torch.set_num_threads(threads)
     spec = uw.training.plan(created, loaded, steps, batch_size, learning_rate, seed, precision)
-    folder = out or Path("runs") / f"{method}-{loaded.name}-{spec.identity[:10]}"
+    options: dict[str, Any] = {
+        "device": device,
+        "pictures": pictures,
+        "log_every": log_every,
+        "checkpoint_seconds": checkpoint_seconds,
+        "devices": devices,
+        "compile": compile,
+        "keep_memory": True,
+    }
+    if created.planned:  # the spec, and so the folder's name, is complete when the earlier stages are trained
+        parent = Path("runs") if out is None else out.parent
+        uw.training.train_stages(created, uw.train, spec.training, parent, **options)
+        spec = uw.training.plan(created, loaded, steps, batch_size, learning_rate, seed, precision)
+    folder = out or Path("runs") / uw.training.run_name(spec)
     callbacks = [_logger(name, folder) for name in logger or []]
-    run = uw.train(
-        created,
-        loaded,
-        steps,
-        batch_size,
-        learning_rate,
-        seed,
-        device,
-        folder,
-        callbacks,
-        pictures=pictures,
-        log_every=log_every,
-        checkpoint_seconds=checkpoint_seconds,
-        precision=precision,
-        devices=devices,
-        compile=compile,
-        keep_memory=True,
-    )
+    run = uw.train(created, loaded, **spec.training, out=folder, callbacks=callbacks, **options)
     if run.records:
         last = {name: f"{value:,.4g}" for name, value in run.records[-1].items()}
         print(", ".join(f"{name} {value}" for name, value in last.items()))

@@ -78,7 +78,7 @@ def evaluate(
         :class:`RepresentationTable`. Each score's ``params["labels"]`` records it. With "given" the codes were computed
         from the very factors that they are scored against: such scores do not compare with others.
     part
-        score a named part of the codes only.
+        score a named part of the codes only, such as "c" or "z" of a multi-stage model. None or "all": all of it.
     bootstrap
         how many times to compute each score again, for a 95 % interval in ``details["interval"]``: on random halves of
         the points, as :func:`unweave.metrics.score` does; with other votes, where a metric intervenes on the factors of

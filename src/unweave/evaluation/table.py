@@ -20,8 +20,8 @@ from unweave.data.fingerprint import fingerprint
 from unweave.data.registry import FEW, RECIPES
 from unweave.data.storage.lazy import LazyArray
 from unweave.data.supervision.labels import Labels
-from unweave.errors import ArgumentError, unknown_name
-from unweave.methods.method import Encodes, EncodesWithLabels, LabelMode, Method, code_size
+from unweave.errors import ArgumentError
+from unweave.methods.method import Encodes, EncodesWithLabels, LabelMode, Method, code_size, part_columns
 from unweave.networks import accelerate
 from unweave.progress import progress
 from unweave.training import Run
@@ -63,7 +63,7 @@ class RepresentationTable:
         papers; the codes then contain what they are scored against), "predicted" by q(u|x), or "unknown". Default:
         predicted where the method can, else unknown.
     part
-        a named part of the codes, such as "c" of a multi-stage model. Default: all of it.
+        a named part of the codes, such as "c" of a multi-stage model. None or "all": all of it.
 
     Attributes
     ----------
@@ -190,13 +190,11 @@ def label_source(method: Method | None, asked: LabelMode | None) -> LabelMode | 
 
 
 def _columns(method: EncodingMethod | None, part: str | None) -> slice:
-    if part is None:
+    if method is None and part in (None, "all"):
         return slice(None)
     if method is None:
         raise ArgumentError("part", part, "the codes of a function have no named parts")
-    if part not in method.parts:
-        raise unknown_name("part", part, method.parts)
-    return method.parts[part]
+    return part_columns(method, part)
 
 
 def _given_labels(method: Method | None, data: Dataset) -> Labels:

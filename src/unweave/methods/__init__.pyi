@@ -17,6 +17,7 @@ from .method import Posterior as Posterior
 from .method import Samples as Samples
 from .method import Terms as Terms
 from .method import code_size as code_size
+from .method import part_columns as part_columns
 from .registry import METHODS as METHODS
 from .registry import TERMS as TERMS
 from .registry import build as build

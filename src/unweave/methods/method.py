@@ -35,7 +35,8 @@ from unweave.arrays import ArrayLike
 from unweave.data import Dataset
 from unweave.data.batches import Batch, Batches, ImageBatches
 from unweave.data.supervision.labels import Labels
-from unweave.errors import ArgumentError
+from unweave.errors import ArgumentError, unknown_name
+from unweave.methods.planned_stage import PlannedStage
 from unweave.methods.spec import MethodSpec
 from unweave.networks.weights import initialise
 
@@ -151,6 +152,8 @@ class Method(nn.Module):
         trained.
     fresh
         whether its weights have never been trained nor drawn from a seed: ``train`` then draws them from its own.
+    planned
+        the earlier stages that are still to be trained, by hyperparameter: ``train`` begins with them.
 
     Examples
     --------
@@ -181,6 +184,7 @@ class Method(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.fresh = True
+        self.planned: Mapping[str, PlannedStage] = {}
 
     @property
     def spec(self) -> MethodSpec:
@@ -458,3 +462,19 @@ def code_size(method: Encodes) -> int:
     3
     """
     return max(int(part.stop) for part in method.parts.values())
+
+
+def part_columns(method: Encodes, part: str | None) -> slice:
+    """The columns of a named part of a method's codes; None or "all": all of them.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 6), np.float32))
+    >>> part_columns(uw.methods.create("vae", data, latent_size=3), "z")
+    slice(0, 3, None)
+    """
+    if part is None or (part == "all" and part not in method.parts):
+        return slice(None)
+    if part not in method.parts:
+        raise unknown_name("part", part, [*method.parts, "all"])
+    return method.parts[part]

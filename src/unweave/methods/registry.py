@@ -38,6 +38,7 @@ from unweave.methods.catalogue import (
     method_info,
     spare_style,
 )
+from unweave.methods.planned_stage import plan_stage
 from unweave.methods.spec import MethodSpec, VAESpec
 from unweave.parameters import TorchSeed, check_arguments, check_value
 from unweave.registry import Registry
@@ -287,7 +288,8 @@ def create(name: str, data: Dataset, *, seed: TorchSeed | None = None, **setting
     seed
         of the initial weights. None: ``train`` draws them from its own seed.
     **settings
-        the method's hyperparameters (an earlier stage is given as its run, or the run's folder); ``labels`` for a
+        the method's hyperparameters (an earlier stage is given as its run, the run's folder, or a mapping of settings,
+        {"method": "beta_tcvae", "beta": 4, "steps": 1000}, with which ``train`` trains it first); ``labels`` for a
         method that learns from them; for a VAE also ``latent_size``, ``architecture``, ``reconstruction``,
         ``correlation``, ``capacity``, ``extra_terms``, ``prior``, ``encoder`` and ``decoder``: see
         :func:`unweave.methods.vae.create.create_vae`.
@@ -311,13 +313,17 @@ def create(name: str, data: Dataset, *, seed: TorchSeed | None = None, **setting
         chosen = _choose_labels(info, data, settings.pop("labels", None))
         given = to_python(settings)
         info.check(given)
-        stages = {}
+        stages, planned = {}, {}
         for key in info.stages:
-            if given.get(key) is not None:
+            if isinstance(given.get(key), Mapping):
+                planned[key] = plan_stage(key, given[key], data)
+                given[key], stages[key] = planned[key].spec, planned[key].method
+            elif given.get(key) is not None:
                 given[key], stages[key] = _read_stage(key, given[key])
         size = len(data) if data.finite else None
         labels = None if chosen is None else chosen.spec
         method = build(MethodSpec(name, list(data.image_shape), size, given, labels=labels), stages=stages)
+        method.planned = planned
         if chosen is not None:
             if not isinstance(method, LearnsFromLabels):
                 raise ArgumentError("method", name, "takes labels, and needs to be a LearnsFromLabels")

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 from unweave.errors import ArgumentError
 
-# The annotation of a hyperparameter that is an earlier stage, a method that was trained before. `create` takes a run
-# or its folder; the spec holds what that run was, its method under "method"; the constructor gets the method itself.
+# The annotation of a hyperparameter that is an earlier stage, a method that was trained before. `create` takes a run,
+# its folder, or a mapping of settings; the spec holds what that run was, its method under "method"; the constructor
+# gets the method itself.
 Stage = Annotated[Any, "stage"]
 
 

@@ -244,7 +244,8 @@ def training_rate(
     from unweave.methods import create
     from unweave.networks import accelerate, keep_freed_memory
     from unweave.training.devices import create_fabric
-    from unweave.training.loop import Session, plan
+    from unweave.training.loop import Session
+    from unweave.training.planning import plan
     from unweave.training.run import Run
 
     images = np.random.default_rng(0).integers(0, 256, (256, *image_shape), np.uint8)

@@ -3,8 +3,10 @@ from .callbacks import MLflow as MLflow
 from .callbacks import TensorBoard as TensorBoard
 from .callbacks import WeightsAndBiases as WeightsAndBiases
 from .loop import TrainingError as TrainingError
-from .loop import plan as plan
 from .loop import train as train
+from .planning import plan as plan
+from .planning import run_name as run_name
 from .run import Run as Run
 from .run import load as load
 from .spec import RunSpec as RunSpec
+from .stage import train_stages as train_stages

@@ -22,21 +22,21 @@ from torch import nn
 
 from unweave.data import Dataset
 from unweave.data.batches import Batch
-from unweave.data.registry import RECIPES, describe_data
 from unweave.errors import ArgumentError, UnweaveError
 from unweave.files import is_leftover, write_text
 from unweave.methods.method import Method, Player, Terms
-from unweave.methods.registry import extensions_of
 from unweave.networks import accelerate, keep_freed_memory
-from unweave.parameters import Count, Positive, TorchSeed, check_arguments, check_fields
+from unweave.parameters import Count, Positive, TorchSeed, check_fields
 from unweave.progress import Advance, progress
 from unweave.training.callbacks import Callback, create_pictures
 from unweave.training.checkpoint import load_state, load_weights, save_state, save_weights
 from unweave.training.devices import create_fabric
 from unweave.training.history import append_record, read_history, restart_history
 from unweave.training.interrupts import Interrupts
+from unweave.training.planning import plan
 from unweave.training.run import FAILURE, HISTORY, SPEC, STATE, WEIGHTS, Run, steps_done
-from unweave.training.spec import RunSpec, installed_versions
+from unweave.training.spec import RunSpec
+from unweave.training.stage import train_stages
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -72,7 +72,8 @@ def train(
     Parameters
     ----------
     method
-        what to train: :func:`unweave.methods.create`. Its weights are changed in place.
+        what to train: :func:`unweave.methods.create`. Its weights are changed in place. Earlier stages that it was
+        created with as mappings are trained first, in this way but for what the mappings say.
     data
         what to train on.
     steps
@@ -87,7 +88,8 @@ def train(
         "auto", "cpu", "cuda", "cuda:1", "mps". With ``devices`` > 1 they share each batch.
     out
         the run's directory. If it holds an unfinished run of the same spec, that run goes on where it was,
-        to the same bits as if it had never stopped (on a CPU). None: nothing is written.
+        to the same bits as if it had never stopped (on a CPU). None: nothing is written. The runs of earlier stages
+        are beside it, named METHOD-DATA-ID: later stages in the same folder that need the same run share it.
     callbacks
         what else to do at the start, at each record, at each checkpoint and at the end.
     pictures
@@ -121,8 +123,26 @@ def train(
     """
     spec = plan(method, data, steps, batch_size, learning_rate, seed, precision)
     schedule = Schedule(log_every, checkpoint_every, checkpoint_seconds)
-    fabric = create_fabric(device, devices, precision, strategy)
     folder = _run_folder(out)
+    if method.planned:
+        train_stages(
+            method,
+            train,
+            spec.training,
+            None if folder is None else folder.parent,
+            device=device,
+            pictures=pictures,
+            log_every=log_every,
+            checkpoint_every=checkpoint_every,
+            checkpoint_seconds=checkpoint_seconds,
+            devices=devices,
+            strategy=strategy,
+            compile=compile,
+            fast=fast,
+            keep_memory=keep_memory,
+        )
+        spec = plan(method, data, steps, batch_size, learning_rate, seed, precision)
+    fabric = create_fabric(device, devices, precision, strategy)
     if folder is not None and pictures:
         callbacks = [*callbacks, create_pictures()]
     with _locked(folder if fabric.global_rank == 0 else None):
@@ -144,41 +164,6 @@ def train(
     return session.run
 
 
-def plan(
-    method: Method,
-    data: Dataset,
-    steps: Count,
-    batch_size: Count = 64,
-    learning_rate: Positive = 1e-4,
-    seed: TorchSeed = 0,
-    precision: str = "32-true",
-) -> RunSpec:
-    """The spec of the run that :func:`train` would make of these arguments, which are checked; nothing is trained.
-
-    Examples
-    --------
-    >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8))
-    >>> spec = uw.training.plan(uw.methods.create("vae", data, architecture="mlp"), data, steps=1000)
-    >>> spec.steps, spec.method.name, len(spec.identity)
-    (1000, 'vae', 64)
-    """
-    given = {"steps": steps, "batch_size": batch_size, "learning_rate": learning_rate, "seed": seed}
-    settings: dict[str, Any] = check_arguments(plan, given)
-    if not isinstance(method, Method):
-        shown = method if isinstance(method, str | None) else type(method).__name__
-        raise ArgumentError("method", shown, "needs a method, as unweave.methods.create(name, data) gives it")
-    method.check_data(data)
-    method.batches(data)
-    return RunSpec(
-        method=method.spec,
-        data=describe_data(data),
-        **settings,
-        precision=precision,
-        versions=installed_versions(),
-        imports=_imports(method, data),
-    )
-
-
 class TrainingError(UnweaveError):
     """A run cannot go on: its loss is not a number, or has exploded.
 
@@ -195,12 +180,6 @@ class TrainingError(UnweaveError):
     ...     print("stopped")
     stopped
     """
-
-
-def _imports(method: Method, data: Dataset) -> list[str]:
-    """The user's modules and files that a run needs to be known by name."""
-    origins = [*extensions_of(method.spec), RECIPES.origin(data.name)]
-    return list(dict.fromkeys(origin for origin in origins if origin is not None))
 
 
 def _run_folder(out: Path | str | None) -> Path | None:

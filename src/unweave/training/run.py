@@ -17,8 +17,16 @@ from unweave.arrays import AnyArray, ArrayLike, IntArray, SingleArray, as_array
 from unweave.data import Dataset
 from unweave.data.batches import to_tensor
 from unweave.data.factors import check_rows
-from unweave.errors import ArgumentError, DataError, unknown_name
-from unweave.methods.method import Decodes, Encodes, LearnsFromLabels, Method, Samples, code_size
+from unweave.errors import ArgumentError, DataError
+from unweave.methods.method import (
+    Decodes,
+    Encodes,
+    LearnsFromLabels,
+    Method,
+    Samples,
+    code_size,
+    part_columns,
+)
 from unweave.methods.registry import build, extensions_of, unknown_names
 from unweave.parameters import Count, Seed, check_value
 from unweave.training.checkpoint import MODEL, load_weights, read_metadata
@@ -107,7 +115,7 @@ class Run:
             which rows of the data set or of the images: whole numbers (n,), a slice, or a mask with an entry for each
             row; of a data set also factors (n, K). None: all rows.
         part
-            a named part of the code, where the method has several ("c", "z"); None: all of it.
+            a named part of the code, where the method has several ("c", "z"); None or "all": all of it.
         seed
             of the noise of a stochastic data set, whose images are drawn anew at every access.
 
@@ -142,9 +150,7 @@ class Run:
         method = self.method
         if not isinstance(method, Encodes):
             raise self._lacks(Encodes, "encode images")
-        if part is not None and part not in method.parts:
-            raise unknown_name("part", part, method.parts)
-        columns = slice(None) if part is None else method.parts[part]
+        columns = part_columns(method, part)
         batches = _image_batches(method, data, rows, check_value("seed", seed, Seed))
 
         def encode(images: Tensor) -> Tensor:

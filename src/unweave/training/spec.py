@@ -65,6 +65,17 @@ class RunSpec:
         """A hash of everything that decides what the run becomes, its length in steps included."""
         return hashlib.sha256(json.dumps(self._deciding(), sort_keys=True).encode()).hexdigest()
 
+    @property
+    def training(self) -> dict[str, Any]:
+        """The arguments of ``train`` in it, by name."""
+        return {
+            "steps": self.steps,
+            "batch_size": self.batch_size,
+            "learning_rate": self.learning_rate,
+            "seed": self.seed,
+            "precision": self.precision,
+        }
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as in spec.yaml; without ``imports`` where there are none."""
         values = {"format": FORMAT, **asdict(self), "method": self.method.as_dict()}

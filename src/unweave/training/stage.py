@@ -1,14 +1,17 @@
-"""A trained run as an earlier stage of another method."""
+"""Earlier stages of a method: a trained run as a stage, and the training of those that are still planned."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from unweave.errors import ArgumentError
 from unweave.methods.method import Method
-from unweave.methods.registry import build
+from unweave.methods.registry import build, create
 from unweave.training.checkpoint import weights_hash
+from unweave.training.planning import plan, run_name
 from unweave.training.run import Run, load
 
 # What a run's spec says besides: no part of what the stage is.
@@ -41,7 +44,7 @@ def read_stage(name: str, given: Any) -> tuple[dict[str, Any], Method]:
     ('vae', 1, 'VAE')
     """
     if not isinstance(given, Run | str | Path):
-        raise ArgumentError(name, given, "needs a run, or its folder: train this stage first")
+        raise ArgumentError(name, given, "needs a run, its folder, or a mapping of settings with a method")
     run = given if isinstance(given, Run) else load(given)
     if not run.finished:
         raise ArgumentError(
@@ -53,3 +56,49 @@ def read_stage(name: str, given: Any) -> tuple[dict[str, Any], Method]:
     method.eval()
     spec = {key: value for key, value in run.spec.as_dict().items() if key not in _BESIDES}
     return {**spec, "weights": weights_hash(method)}, method
+
+
+def train_stages(
+    method: Method,
+    train: Callable[..., Run],
+    settings: Mapping[str, Any],
+    folder: Path | None,
+    **options: Any,
+) -> None:
+    """Train the stages that a method was created with as mappings, deepest first; the method then holds them trained.
+
+    Each is a run like any other: with a folder it is ``folder/METHOD-DATA-ID``, where later stages that need the same
+    run find it, and where it goes on if it was interrupted.
+
+    Parameters
+    ----------
+    method
+        with planned stages; its spec is completed, and its planned stages get their weights.
+    train
+        :func:`unweave.training.train`.
+    settings
+        steps, batch_size, learning_rate, seed and precision of the later stage: defaults for what a mapping leaves out.
+    folder
+        that holds the runs; None: in memory.
+    **options
+        of ``train``, such as the device.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 28, 28, 1), np.uint8))
+    >>> method = uw.methods.create("ms_vae", data, first={"method": "vae", "latent_size": 3}, width=2)
+    >>> train_stages(method, uw.train, {"steps": 1, "batch_size": 2}, None)
+    >>> method.planned, method.spec.hyperparameters["first"]["steps"]
+    ({}, 1)
+    """
+    completed = {}
+    for name, stage in method.planned.items():
+        earlier = create(stage.name, stage.data, **stage.settings)
+        own = {**settings, **stage.training}
+        train_stages(earlier, train, own, folder, **options)
+        out = None if folder is None else folder / run_name(plan(earlier, stage.data, **own))
+        run = train(earlier, stage.data, **own, out=out, **options)
+        completed[name], trained = read_stage(name, run)
+        stage.method.load_state_dict(trained.state_dict())
+    method.spec = replace(method.spec, hyperparameters={**method.spec.hyperparameters, **completed})
+    method.planned = {}

@@ -399,8 +399,8 @@ def test_images_of_all_sizes(size, channels):
     [
         ({"latent_size": 0}, "latent_size = 0: needs a whole number >= 1"),
         ({"first": None}, "first = None: needs the run of a first stage, or its folder"),
-        ({"first": {"method": "beta_vae", "beta": 4}}, "first = .*: needs a run, or its folder: train this"),
-        ({"first": 3}, "first = 3: needs a run, or its folder"),
+        ({"first": {"beta": 4}}, "first = {'beta': 4}: needs a method"),
+        ({"first": 3}, "first = 3: needs a run, its folder, or a mapping"),
         ({"y_from": "mode"}, "y_from = 'mode': "),
         ({"modulation": "pixel"}, "modulation = 'pixel': "),
         ({"beta": 4}, "hyperparameter of ms_vae = 'beta'"),

@@ -1,0 +1,69 @@
+"""From a method, a data set and the arguments of ``train`` to the spec of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unweave.data import Dataset
+from unweave.data.registry import RECIPES, describe_data
+from unweave.errors import ArgumentError
+from unweave.methods.method import Method
+from unweave.methods.registry import extensions_of
+from unweave.parameters import Count, Positive, TorchSeed, check_arguments
+from unweave.training.spec import RunSpec, installed_versions
+
+
+def plan(
+    method: Method,
+    data: Dataset,
+    steps: Count,
+    batch_size: Count = 64,
+    learning_rate: Positive = 1e-4,
+    seed: TorchSeed = 0,
+    precision: str = "32-true",
+) -> RunSpec:
+    """The spec of the run that :func:`train` would make of these arguments, which are checked; nothing is trained.
+
+    An earlier stage that is still to be trained has no weights in it: the spec is complete when that run is finished.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8))
+    >>> spec = uw.training.plan(uw.methods.create("vae", data, architecture="mlp"), data, steps=1000)
+    >>> spec.steps, spec.method.name, len(spec.identity)
+    (1000, 'vae', 64)
+    """
+    given = {"steps": steps, "batch_size": batch_size, "learning_rate": learning_rate, "seed": seed}
+    settings: dict[str, Any] = check_arguments(plan, given)
+    if not isinstance(method, Method):
+        shown = method if isinstance(method, str | None) else type(method).__name__
+        raise ArgumentError("method", shown, "needs a method, as unweave.methods.create(name, data) gives it")
+    method.check_data(data)
+    method.batches(data)
+    return RunSpec(
+        method=method.spec,
+        data=describe_data(data),
+        **settings,
+        precision=precision,
+        versions=installed_versions(),
+        imports=_imports(method, data),
+    )
+
+
+def run_name(spec: RunSpec) -> str:
+    """The name of a run's directory where the user gives none: METHOD-DATA-ID.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8))
+    >>> spec = uw.training.plan(uw.methods.create("vae", data, architecture="mlp"), data, steps=1000)
+    >>> run_name(spec).startswith("vae-arrays-")
+    True
+    """
+    return f"{spec.method.name}-{spec.data['name']}-{spec.identity[:10]}"
+
+
+def _imports(method: Method, data: Dataset) -> list[str]:
+    """The user's modules and files that a run needs to be known by name."""
+    origins = [*extensions_of(method.spec), RECIPES.origin(data.name)]
+    return list(dict.fromkeys(origin for origin in origins if origin is not None))
