@@ -1,3 +1,4 @@
+from .conditioning import normalised_mutual_information as normalised_mutual_information
 from .evaluator import applies as applies
 from .evaluator import evaluate as evaluate
 from .evaluator import metrics_for_arrays as metrics_for_arrays
@@ -6,8 +7,9 @@ from .image_quality import feature_distances as feature_distances
 from .image_quality import image_distances as image_distances
 from .model_metrics import MODEL_METRICS as MODEL_METRICS
 from .model_metrics import SAMPLED_FORMS as SAMPLED_FORMS
-from .model_metrics import Trained as Trained
 from .model_metrics import evaluated_metrics as evaluated_metrics
 from .model_metrics import find_metric as find_metric
+from .model_metrics import metrics_of as metrics_of
 from .scores import Scores as Scores
 from .table import RepresentationTable as RepresentationTable
+from .trained import Trained as Trained

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,10 +16,20 @@ from unweave.data import Dataset, FactorSpace
 from unweave.data.factors import FactorArray, Rng
 from unweave.data.rows import Grid, Table
 from unweave.errors import ArgumentError, unknown_name
-from unweave.evaluation.model_metrics import MODEL_METRICS, Trained, evaluated_metrics, find_metric
+from unweave.evaluation.model_metrics import MODEL_METRICS, evaluated_metrics, find_metric, metrics_of
 from unweave.evaluation.scores import Scores
-from unweave.evaluation.table import Representation, RepresentationTable, encoding_method
-from unweave.methods.method import Decodes, Encodes, HasEvidenceBound, LabelMode
+from unweave.evaluation.table import Representation, RepresentationTable, encoding_method, trained_method
+from unweave.evaluation.trained import Trained
+from unweave.methods.method import (
+    Decodes,
+    Encodes,
+    HasDensity,
+    HasEvidenceBound,
+    LabelMode,
+    Method,
+    Refines,
+    Samples,
+)
 from unweave.metrics.intervals import check_bootstrap, with_interval
 from unweave.metrics.metric import Metric
 from unweave.metrics.registry import METRICS, as_metric
@@ -112,12 +123,23 @@ def evaluate(
         settings[name] |= to_python(given)
     for name, metric in chosen.items():
         metric.check_params(settings[name])
-    table = RepresentationTable(representation, data, labels, part)
-    if codes == "sampled" and (table.method is None or table.method.noise_correlation is None):
-        raise ArgumentError("codes", codes, "needs a method with a posterior to draw from")
-    evaluation = _Evaluation(
-        table, options["seed"], options["num_train"], options["num_test"], codes == "sampled", bootstrap
-    )
+    method = trained_method(representation)
+    evaluation: _Evaluation | _ModelEvaluation
+    if method is None or isinstance(method, Encodes):
+        table = RepresentationTable(representation, data, labels, part)
+        if codes == "sampled" and (table.method is None or table.method.noise_correlation is None):
+            raise ArgumentError("codes", codes, "needs a method with a posterior to draw from")
+        evaluation = _Evaluation(
+            table, options["seed"], options["num_train"], options["num_test"], codes == "sampled", bootstrap
+        )
+    else:
+        asked = {"labels": labels, "part": part, "codes": None if codes == "mean" else codes}
+        for name, value in asked.items():
+            if value is not None:
+                raise ArgumentError(name, value, f"{method.spec.name} gives images no codes")
+        method.check_data(data)
+        frozen = copy.deepcopy(method).eval().requires_grad_(False)
+        evaluation = _ModelEvaluation(frozen, data, options["seed"], bootstrap)
     scores = Scores()
     try:
         for name, metric in chosen.items():
@@ -125,7 +147,7 @@ def evaluate(
             if on_score is not None:
                 on_score(name, scores[name])
     finally:
-        table.flush()
+        evaluation.flush()
     return scores
 
 
@@ -158,7 +180,7 @@ def metrics_for_arrays(which: str, factors: AnyArray | None, posterior: bool = F
             return metric.takes == "posterior" and posterior
         return metric.suits(sizes)
 
-    return [name for name, metric in METRICS.items() if fits(metric) and (which == "all" or metric.paper)]
+    return [name for name in metrics_of(which) if name in METRICS and fits(METRICS[name])]
 
 
 def applies(metric: Metric, data: Dataset, method: object | None) -> bool:
@@ -170,13 +192,60 @@ def applies(metric: Metric, data: Dataset, method: object | None) -> bool:
     >>> applies(uw.metrics.mig, data, None), applies(uw.metrics.wasserstein_correlation, data, None)
     (False, True)
     """
+    if metric.takes == "method":
+        return method is not None and not _lacking(metric, method)
     if method is not None and not isinstance(method, Encodes):
         return False
-    if metric.takes == "method":
-        return isinstance(method, HasEvidenceBound) and isinstance(method, Decodes)
     if metric.takes == "posterior" or metric.name in MODEL_METRICS:
         return isinstance(method, Encodes) and method.noise_correlation is not None
     return metric.suits(_factor_sizes(data))
+
+
+# What a metric of a method may need, and how a refusal says so.
+_CAPABILITIES: dict[str, tuple[type, str]] = {
+    "encodes": (Encodes, "gives images codes"),
+    "decodes": (Decodes, "turns codes into images"),
+    "samples": (Samples, "generates images"),
+    "density": (HasDensity, "has a density"),
+    "evidence_bound": (HasEvidenceBound, "has an evidence lower bound"),
+    "refines": (Refines, "refines the images of a first stage"),
+}
+
+
+def _lacking(metric: Metric, method: object) -> list[str]:
+    """What a method cannot do that a metric needs."""
+    known = [_CAPABILITIES[capability] for capability in metric.capabilities]
+    return [words for protocol, words in known if not isinstance(method, protocol)]
+
+
+class _ModelEvaluation:
+    """The scores of a method itself, whether or not it gives codes."""
+
+    def __init__(
+        self,
+        method: Method,
+        data: Dataset,
+        seed: int,
+        bootstrap: int,
+        labels: LabelMode | None = None,
+    ) -> None:
+        self.method, self.data, self.labels = method, data, labels
+        self.seed, self.bootstrap = seed, bootstrap
+
+    def score(self, metric: Metric, params: dict[str, Any]) -> Score:
+        """The score of a metric with its settings; intervals are from other images."""
+
+        def compute(rng: Rng, seed: int) -> Score:
+            trained = Trained(self.method, self.data, self.labels, rng)
+            return metric.compute(trained, seed=seed, **params)
+
+        score = compute(_source(self.seed, metric.name), self.seed)
+        return with_interval(
+            score, lambda rng: compute(rng, int(rng.integers(2**32))), self.bootstrap, self.seed
+        )
+
+    def flush(self) -> None:
+        """There is nothing to keep."""
 
 
 class _Evaluation:
@@ -222,16 +291,14 @@ class _Evaluation:
         return metric.on_samples(train, test, **options)
 
     def _of_method(self, metric: Metric, params: dict[str, Any]) -> Score:
-        """The score of the model itself; intervals are from other images."""
+        table = self.table
+        assert table.method is not None
+        model = _ModelEvaluation(table.method, table.data, self.seed, self.bootstrap, table.labels)
+        return model.score(metric, params)
 
-        def compute(rng: Rng, seed: int) -> Score:
-            trained = Trained(self.table.method, self.table.data, self.table.labels, rng)
-            return metric.compute(trained, seed=seed, **params)
-
-        score = compute(self._source(metric.name), self.seed)
-        return with_interval(
-            score, lambda rng: compute(rng, int(rng.integers(2**32))), self.bootstrap, self.seed
-        )
+    def flush(self) -> None:
+        """Keep the codes that were computed, where the table is on disk."""
+        self.table.flush()
 
     def _points_of(self, part: str) -> tuple[Sample, AnyArray]:
         """Codes and factors of random images, and their posteriors; drawn once, used by all."""
@@ -257,8 +324,13 @@ class _Evaluation:
         index = self.table.data.index
         return isinstance(index, Grid) or (isinstance(index, Table) and index.complete)
 
-    def _source(self, purpose: str) -> np.random.Generator:
-        return np.random.default_rng([self.seed, zlib.crc32(purpose.encode())])
+    def _source(self, purpose: str) -> Rng:
+        return _source(self.seed, purpose)
+
+
+def _source(seed: int, purpose: str) -> Rng:
+    """A random source of its own for each purpose."""
+    return np.random.default_rng([seed, zlib.crc32(purpose.encode())])
 
 
 class DatasetInterventions:
@@ -304,13 +376,13 @@ def _chosen(
     metrics: MetricLike | Sequence[MetricLike], data: Dataset, representation: Representation
 ) -> dict[str, Metric]:
     """The metrics by name, each refused if it cannot be computed here; of a set, those that can be."""
-    method = encoding_method(representation)
+    method = trained_method(representation)
     if isinstance(metrics, str) and metrics in ("paper", "all"):
-        every = [find_metric(name) for name in evaluated_metrics()]
+        encoding_method(representation)  # a method that gives no codes has few metrics: they have to be named
         return {
-            metric.name: metric
-            for metric in every
-            if (metrics == "all" or metric.paper) and applies(metric, data, method)
+            name: find_metric(name)
+            for name in metrics_of(metrics)
+            if applies(find_metric(name), data, method)
         }
     asked = [metrics] if isinstance(metrics, str) or callable(metrics) else metrics
     if not isinstance(asked, Sequence):
@@ -321,11 +393,21 @@ def _chosen(
         if metric.takes == "models":
             raise unknown_name("metrics", metric.name, [*evaluated_metrics(), "paper", "all"])
         if not applies(metric, data, method):
-            message = f"{_NEEDS[metric.factors]}; this is {data.name} with {representation!r:.60}"
-            raise ArgumentError("metrics", metric.name, message)
+            raise ArgumentError("metrics", metric.name, _refusal(metric, data, representation))
         if chosen.setdefault(metric.name, metric) is not metric:
             raise ArgumentError("metrics", metric.name, "is the name of two of them: name functions apart")
     return chosen
+
+
+def _refusal(metric: Metric, data: Dataset, representation: Representation) -> str:
+    """Why a metric cannot be computed here."""
+    method = trained_method(representation)
+    if metric.takes == "method" and method is not None:
+        return f"needs a method that {' and '.join(_lacking(metric, method))}; {method.spec.name} does not"
+    if metric.takes == "method":
+        return "needs a method: it is a metric of a model, not of codes"
+    encoding_method(representation)
+    return f"{_NEEDS[metric.factors]}; this is {data.name} with {representation!r:.60}"
 
 
 _NEEDS = {

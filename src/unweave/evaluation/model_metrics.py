@@ -1,117 +1,32 @@
 """Metrics of a trained model: what plain arrays of codes cannot tell.
 
-They are metrics as all others, with their facts beside them; :func:`unweave.evaluate`, which has the model, computes
-them.
+They are metrics as all others, with their facts beside them, each in a file of its own; :func:`unweave.evaluate`,
+which has the model, computes them.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
 
 from unweave.errors import unknown_name
+from unweave.evaluation.conditioning import conditioning
+from unweave.evaluation.evidence_bound import unsupervised
+from unweave.evaluation.reconstruction_error import reconstruction_error
 from unweave.metrics.metric import Metric
 from unweave.metrics.registry import METRICS
-from unweave.metrics.result import Score
 from unweave.metrics.unlabelled.gaussian_total_correlation import gaussian_total_correlation
-from unweave.parameters import Count
 
-if TYPE_CHECKING:
-    from unweave.data import Dataset
-    from unweave.data.factors import Rng
-    from unweave.methods import LabelMode
-
-_BATCH = 256
-
-
-class Trained(NamedTuple):
-    """A trained method with the data it is measured on: what a metric with ``takes="method"`` is called with.
-
-    ``labels`` says where an encoder that takes labels gets them; ``rng`` draws the images.
-    """
-
-    method: Any
-    data: Dataset
-    labels: LabelMode | None
-    rng: Rng
-
-
-def _unsupervised(trained: Trained, *, num_images: Count = 5_000, seed: int = 0) -> Score:
-    r"""The evidence lower bound of a model, and its parts, averaged over random images.
-
-    .. math:: \log p(x) \ge E_{q(z|x)}[\log p(x|z)] - KL(q(z|x) \| p(z)) = -\mathit{reconstruction} - \mathit{kl}
-
-    An encoder that takes labels gets them from the source that ``evaluate(labels=…)`` names; the KL is then to p(z|u).
-    With "given" it is a bound on log p(x|u). With "predicted" it is NaN, as it would need q(u|x) and p(u) as well; with
-    "unknown" the KL is NaN too, as the mixture over labels has no closed form.
-
-    Parameters
-    ----------
-    num_images
-        how many images the means are taken over.
-
-    Returns
-    -------
-    Score
-        ``details``: ``reconstruction`` (-log p(x|z) of sampled codes, in nats), ``kl`` (exact for correlated noise
-        too), ``kl_per_code`` (D,), ``elbo``; and of images decoded from mean codes ``l1`` and ``l2``, the mean over
-        images of sum |x - x'| and of sum (x - x')^2 over pixels.
-    """
-    import torch
-
-    from unweave.data.batches import to_tensor
-    from unweave.methods import code_size
-    from unweave.objectives import correlation_constant
-
-    method, data, labels, rng = trained
-    given = method.labels_for(data) if labels == "given" else None
-    device = next(method.parameters()).device
-    generator = torch.Generator(device=device).manual_seed(seed)
-    sums = {"reconstruction": 0.0, "l1": 0.0, "l2": 0.0}
-    kl = torch.zeros(code_size(method), device=device, dtype=torch.float64)
-    with torch.inference_mode():
-        for start in range(0, num_images, _BATCH):
-            n = min(_BATCH, num_images - start)
-            which = data.sample_rows(n, rng) if data.finite else data.sample_factors(n, rng)
-            images = to_tensor(data.images(which, rng)).to(device)
-            u = None if given is None else torch.from_numpy(given.known(which)).to(device)
-            bound = method.evidence_bound(images, generator, labels, u)
-            sums["reconstruction"] += n * bound.reconstruction.item()
-            difference = (method.decode(bound.posterior.mean) - images).flatten(1)
-            sums["l1"] += difference.abs().sum().item()
-            sums["l2"] += difference.square().sum().item()
-            kl += bound.kl.sum(0)
-    details: dict[str, Any] = {name: total / num_images for name, total in sums.items()}
-    per_code = (kl / num_images).cpu().numpy()
-    details["kl"] = float(per_code.sum()) + correlation_constant(
-        method.noise_correlation or 0.0, len(per_code)
-    )
-    details["kl_per_code"] = np.asarray(per_code)
-    details["elbo"] = np.nan if labels == "predicted" else -details["reconstruction"] - details["kl"]
-    return Score(details["elbo"], details, {"num_images": num_images})
-
-
-unsupervised = Metric(
-    "unsupervised",
-    _unsupervised,
-    label="ELBO",
-    takes="method",
-    factors="none",
-    paper=True,
-    parts={"reconstruction": "Reconstruction", "kl": "KL", "elbo": "ELBO", "l1": "L1", "l2": "L2"},
-    sampled_parts=("", "reconstruction", "kl", "elbo"),
-    sizes=("num_images",),
-)
 gaussian_total_correlation_sampled = replace(
     gaussian_total_correlation,
     name="gaussian_total_correlation_sampled",
     label="TC (sampled)",
     sampled_parts=("",),
 )
-# Those that evaluate adds to the metrics of arrays, for methods with a posterior.
-MODEL_METRICS = {metric.name: metric for metric in (unsupervised, gaussian_total_correlation_sampled)}
+# Those that evaluate adds to the metrics of arrays.
+MODEL_METRICS = {
+    metric.name: metric
+    for metric in (unsupervised, gaussian_total_correlation_sampled, reconstruction_error, conditioning)
+}
 # Metrics whose score of sampled codes is a metric of its own: the same images as for mean codes, with one draw each.
 SAMPLED_FORMS = {"gaussian_total_correlation": gaussian_total_correlation_sampled.name}
 
@@ -140,3 +55,15 @@ def evaluated_metrics() -> list[str]:
     (True, False)
     """
     return [*(name for name, metric in METRICS.items() if metric.takes != "models"), *MODEL_METRICS]
+
+
+def metrics_of(which: str) -> list[str]:
+    """The names that "paper" or "all" stand for, whether or not they apply to a data set and a method.
+
+    Examples
+    --------
+    >>> "mig" in metrics_of("paper"), "irs" in metrics_of("paper"), "irs" in metrics_of("all")
+    (True, False, True)
+    """
+    metrics = [find_metric(name) for name in evaluated_metrics()]
+    return [metric.name for metric in metrics if (metric.in_all if which == "all" else metric.paper)]

@@ -165,13 +165,22 @@ class RepresentationTable:
         return LazyArray(path, (len(self.data), 2, code_size(self.method)), draw, dtype=np.float32, **options)
 
 
-def encoding_method(representation: Representation) -> EncodingMethod | None:
-    """The method behind a representation; None for a function. A method that cannot encode is refused."""
+def trained_method(representation: Representation) -> Method | None:
+    """The method behind a representation, whatever it can do; None for a function."""
     method = representation.method if isinstance(representation, Run) else representation
     if not isinstance(method, nn.Module):
         return None
-    if not isinstance(method, Method) or not isinstance(method, Encodes):
-        name = method.spec.name if isinstance(method, Method) else type(method).__name__
+    if not isinstance(method, Method):
+        name = type(method).__name__
+        raise ArgumentError("representation", name, "has no encoder: there are no codes to score")
+    return method
+
+
+def encoding_method(representation: Representation) -> EncodingMethod | None:
+    """The method behind a representation; None for a function. A method that cannot encode is refused."""
+    method = trained_method(representation)
+    if method is not None and not isinstance(method, Encodes):
+        name = method.spec.name
         raise ArgumentError("representation", name, "has no encoder: there are no codes to score")
     return method  # type: ignore[return-value]
 

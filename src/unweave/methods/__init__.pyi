@@ -14,6 +14,7 @@ from .method import Method as Method
 from .method import OptimiserSettings as OptimiserSettings
 from .method import Player as Player
 from .method import Posterior as Posterior
+from .method import Refines as Refines
 from .method import Samples as Samples
 from .method import Terms as Terms
 from .method import code_size as code_size

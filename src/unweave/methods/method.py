@@ -14,10 +14,10 @@ capability                    what it gives                       who asks for i
 :class:`Samples`              images from the model               figures, image quality
 :class:`GeneratesFromNoise`   images of codes and noise, apart    traversals of GANs
 :class:`HasCategories`        which codes are of a category       traversals: an image per category
+:class:`Refines`              an image of y and z                 conditioning, FID with z from the prior
 :class:`HasDensity`           log p(x) of images, in nats         density models
 :class:`HasEvidenceBound`     a bound on log p(x), and its parts  evaluation without factors
-============================  ==================================  =============================================
-
+============================  ==================================  ======================================
 ``isinstance(method, Encodes)`` tells whether a method has a capability. Training, evaluation, studies and figures know
 this file and no method by name.
 """
@@ -432,6 +432,26 @@ class HasEvidenceBound(Protocol):
 
         ``labels`` and ``u`` are those of :meth:`EncodesWithLabels.posterior`, for an encoder that takes labels.
         """
+        ...
+
+
+@runtime_checkable
+class Refines(Encodes, Protocol):
+    """A later stage that makes an image of y, the image that a first stage decodes, and of details z.
+
+    Its codes have the parts "c", of the first stage, and "z".
+    """
+
+    def encode_first(self, images: Tensor) -> Posterior:
+        """q(c|x) of the first stage alone, of images (n, C, H, W)."""
+        ...
+
+    def decode_first(self, codes: Tensor) -> Tensor:
+        """y (n, C, H, W) of codes (n, |C| + |Z|)."""
+        ...
+
+    def refine(self, y: Tensor, z: Tensor) -> Tensor:
+        """The expected images (n, C, H, W) of y (n, C, H, W) and z (n, |Z|)."""
         ...
 
 

@@ -20,6 +20,7 @@ from unweave.parameters import Seed, check_value, declared
 
 Takes = Literal["arrays", "sample", "split", "interventions", "posterior", "models", "method"]
 Factors = Literal["none", "any", "discrete", "two", "binary"]
+Capability = Literal["encodes", "decodes", "samples", "density", "evidence_bound", "refines"]
 Params = Mapping[str, Any]
 
 # Where the text of Locatello et al. and their code, disentanglement_lib, differ, a metric has settings for each.
@@ -71,8 +72,15 @@ class Metric:
         details need no mention.
     sizes
         its parameters that are numbers of points: they may be reduced to try the metric.
+    capabilities
+        what a method must be able to do for a metric that takes one (:mod:`unweave.methods.method`).
+    in_all
+        whether ``"all"`` includes it. A slow one, or one that needs a download, is computed only if it is named.
     images
-        how many images a metric that intervenes asks for, given all its parameters.
+        how many images a metric that intervenes asks for, or how many passes of an image through a network a metric of
+        a method needs, given all its parameters.
+    seconds
+        what it takes beyond that on one core, given all its parameters, where it cannot be timed on random codes.
     renamed
         old names of parameters, which still work, with a warning: ``{"penalty": "C"}``.
 
@@ -95,11 +103,14 @@ class Metric:
     sampled_parts: tuple[str, ...] = ()
     rows: Callable[[Score, Sequence[str]], Mapping[str, float]] | None = None
     sizes: tuple[str, ...] = ()
+    capabilities: tuple[Capability, ...] = ()
+    in_all: bool = True
     images: Callable[[Params], int] | None = None
+    seconds: Callable[[Params], float] | None = None
     renamed: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("takes", "factors", "higher_is_better", "paper"):
+        for name in ("takes", "factors", "higher_is_better", "paper", "in_all", "capabilities"):
             check_value(name, getattr(self, name), declared(Metric)[name])
         for protocol in self.protocols:
             if protocol not in PROTOCOLS:

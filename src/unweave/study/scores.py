@@ -18,7 +18,7 @@ import numpy as np
 
 from unweave.arrays import FloatArray
 from unweave.errors import ArgumentError, DataError, unknown_name
-from unweave.evaluation.model_metrics import MODEL_METRICS, SAMPLED_FORMS, evaluated_metrics, find_metric
+from unweave.evaluation.model_metrics import MODEL_METRICS, SAMPLED_FORMS, find_metric, metrics_of
 from unweave.files import replacing, write_text
 from unweave.metrics import METRICS, Score
 from unweave.study.source import Source
@@ -259,7 +259,7 @@ def _entries(evaluation: Evaluation) -> Iterator[MetricEntry]:
         if isinstance(entry, MetricEntry):
             yield entry
         elif entry in ("paper", "all"):
-            names = [name for name in evaluated_metrics() if entry == "all" or find_metric(name).paper]
+            names = metrics_of(entry)
             # Sampled forms of metrics come before the other metrics of models, as in all tables ever written.
             names.sort(key=lambda name: name in MODEL_METRICS and name not in SAMPLED_FORMS.values())
             yield from (MetricEntry(metric=name) for name in names)

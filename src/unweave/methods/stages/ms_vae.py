@@ -117,7 +117,15 @@ class MSVAE(Method):
 
     def decode(self, codes: Tensor) -> Tensor:
         """The expected images (n, C, H, W) of codes (n, |C| + |Z|)."""
-        return torch.sigmoid(self.decoder(self.decode_first(codes), codes[:, self.parts["z"]]))
+        return self.refine(self.decode_first(codes), codes[:, self.parts["z"]])
+
+    def refine(self, y: Tensor, z: Tensor) -> Tensor:
+        """G(y, z): the expected images (n, C, H, W) of y (n, C, H, W) and z (n, |Z|)."""
+        return torch.sigmoid(self.decoder(y, z))
+
+    def encode_first(self, images: Tensor) -> Posterior:
+        """q(c|x) of images (n, C, H, W), of the first stage alone."""
+        return self.first.encode(images)
 
     def decode_first(self, codes: Tensor) -> Tensor:
         """y (n, C, H, W) of codes (n, |C| + |Z|): what the first stage alone makes of them."""
@@ -132,7 +140,7 @@ class MSVAE(Method):
         """The expected images (n, C, H, W) of n codes: c from the first stage's prior, z from N(0, I)."""
         y = self.first.sample(n, generator)
         z = torch.randn(n, self.latent_size, generator=generator, dtype=y.dtype, device=y.device)
-        return torch.sigmoid(self.decoder(y, z))
+        return self.refine(y, z)
 
     def evidence_bound(
         self,
