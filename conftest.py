@@ -4,6 +4,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
 
 import unweave as uw
 from unweave.data.registry import RECIPES
@@ -12,6 +13,10 @@ from unweave.methods.registry import METHODS, TERMS
 from unweave.metrics import METRICS
 
 mpl.use("agg")
+
+# How long an example takes says nothing on a busy machine.
+settings.register_profile("unweave", deadline=None)
+settings.load_profile("unweave")
 
 # Tests run in several processes, whose threads would only slow each other down.
 torch.set_num_threads(1)

@@ -6,6 +6,7 @@ import pytest
 
 import unweave as uw
 from unweave import extensions, registry
+from unweave.data.registry import RECIPES
 from unweave.errors import ArgumentError, DataError
 from unweave.extensions import ExtensionError
 from unweave.methods import METHODS
@@ -231,3 +232,9 @@ def test_a_file_in_the_working_folder_is_suggested(target, tmp_path, monkeypatch
     with pytest.raises(DataError, match=r"did you mean \./my_terms\.py\?"):
         extensions.load("my_terms")
     assert extensions.load("my_terms.py") == [str(tmp_path / "my_terms.py")]
+
+
+def test_collecting_the_tests_registers_nothing():
+    """A module that pytest imports for its examples, and that registers something, would change every other test."""
+    for known in (METHODS, METRICS, RECIPES):
+        assert [name for name in known if not known.is_builtin(name)] == []

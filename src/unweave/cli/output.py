@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,8 +17,7 @@ _STATE_STYLES = {"ready": "green", "offline": "green", "files present": "yellow"
 
 def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Rows in columns. Off a terminal: one line per row, cells separated by tabs, no header."""
-    console = _console()
-    if not console.is_terminal:
+    if not _is_terminal(sys.stdout):
         for row in rows:
             print("\t".join(" ".join(cell.split()) for cell in row))
         return
@@ -29,13 +29,12 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table.add_column(name, no_wrap=name == "NAME")
     for row in rows:
         table.add_row(*(Text(cell, _STATE_STYLES.get(cell.partition(",")[0], "")) for cell in row))
-    console.print(table)
+    _console().print(table)
 
 
 def show_facts(facts: Sequence[tuple[str, str]]) -> None:
     """Names and values. Off a terminal: one line each, separated by a tab."""
-    console = _console()
-    if not console.is_terminal:
+    if not _is_terminal(sys.stdout):
         for name, value in facts:
             print(f"{name.strip()}\t{' '.join(value.split())}")
         return
@@ -47,7 +46,7 @@ def show_facts(facts: Sequence[tuple[str, str]]) -> None:
     table.add_column(overflow="fold")
     for name, value in facts:
         table.add_row(Text(name), Text(value))
-    console.print(table)
+    _console().print(table)
 
 
 def show_json(value: Any) -> None:
@@ -82,6 +81,13 @@ def settings_text(settings: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in settings.items())
 
 
+def _is_terminal(stream: TextIO) -> bool:
+    """Whether to print in columns and colours, as rich decides it; rich itself is imported only if so."""
+    if not stream.isatty() and not os.environ.keys() & {"FORCE_COLOR", "TTY_COMPATIBLE"}:
+        return False
+    return _console(stderr=stream is sys.stderr).is_terminal
+
+
 def _console(stderr: bool = False) -> Console:
     from rich.console import Console
 
@@ -89,10 +95,9 @@ def _console(stderr: bool = False) -> Console:
 
 
 def _show_message(kind: str, style: str, message: str) -> None:
-    console = _console(stderr=True)
-    if console.is_terminal:
+    if _is_terminal(sys.stderr):
         from rich.text import Text
 
-        console.print(Text.assemble((f"{kind}: ", style), message), soft_wrap=True)
+        _console(stderr=True).print(Text.assemble((f"{kind}: ", style), message), soft_wrap=True)
     else:
         print(f"{kind}: {message}", file=sys.stderr)

@@ -29,7 +29,11 @@ def count_points(grid: Any) -> int:
     >>> count_points([{"beta": [1, 4]}, {"beta": [4, 8]}])
     3
     """
-    return len({repr(sorted(point.items())) for point in expand(grid)})
+    points = expand(grid)
+    try:
+        return len({frozenset(point.items()) for point in points})
+    except TypeError:  # a value that is a list or a mapping
+        return len({repr(sorted(point.items())) for point in points})
 
 
 def expand(grid: Any, path: Path = ()) -> list[Point]:

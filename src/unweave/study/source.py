@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,13 @@ def _read(path: Path, includers: tuple[Path, ...]) -> Source:
 
 def parse(text: str, name: str) -> Source:
     """Parse YAML text; ``name`` is the file's, for messages."""
+    parsed = _parse(text, name)
+    return Source(deepcopy(parsed.values), dict(parsed.lines))
+
+
+@lru_cache(maxsize=32)  # a file that several others include is parsed once
+def _parse(text: str, name: str) -> Source:
+    # Not libyaml: deep nesting overflows its stack, which ends the process.
     lines: dict[Keys, str] = {(): name}
     try:
         loader = _Loader(text)
