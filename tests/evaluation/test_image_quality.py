@@ -6,7 +6,7 @@ import pytest
 import scipy.linalg
 
 from unweave.errors import ArgumentError, DataError
-from unweave.evaluation import image_quality as room
+from unweave.evaluation import inception
 from unweave.evaluation.image_quality import (
     feature_distances,
     frechet_distance,
@@ -132,13 +132,13 @@ def test_unknown_weights_are_never_loaded(tmp_path, monkeypatch):
         image_distances(good, good, file)
     with pytest.raises(DataError, match="there is no such file"):
         image_distances(good, good, tmp_path / "none.pt")
-    monkeypatch.setattr(room, "find_spec", lambda name: None)
+    monkeypatch.setattr(inception, "find_spec", lambda name: None)
     with pytest.raises(DataError, match=r"pip install unweave\[fid\]"):
         image_distances(good, good)
 
 
 def test_resizing_is_that_of_tensorflow_1():
-    matrix = room._resize_matrix(64)
+    matrix = inception._resize_matrix(64)
     np.testing.assert_allclose(matrix.sum(axis=1), 1, rtol=1e-6)
     pixels = np.arange(64.0)
     np.testing.assert_allclose(

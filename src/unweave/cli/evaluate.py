@@ -210,13 +210,14 @@ def _report(names: Sequence[str], compute: Callable[[str], Any], json_file: Path
 def _show(scores: dict[str, Any], failed: Sequence[UnweaveError], json_file: Path | None) -> int:
     """The table, the file and the errors; the exit code."""
     rows = []
+    columns = ["METRIC", "VALUE", "95 %"]
+    columns += ["IMAGES"] if any(score.num_images for score in scores.values()) else []
     for name, score in scores.items():
         interval = score.details.get("interval")
-        rows.append(
-            (name, f"{score.value:.6g}", f"{interval[0]:.4g} to {interval[1]:.4g}" if interval else "")
-        )
+        text = f"{interval[0]:.4g} to {interval[1]:.4g}" if interval else ""
+        rows.append((name, f"{score.value:.6g}", text, score.num_images)[: len(columns)])
     if rows:
-        output.show_table(["METRIC", "VALUE", "95 %"], rows)
+        output.show_table(columns, rows)
     if json_file is not None:
         content = {n: {"value": s.value, "params": s.params, "details": s.details} for n, s in scores.items()}
         write_text(json_file, json.dumps(_json_value(content), indent=1, allow_nan=False))

@@ -122,7 +122,9 @@ def evaluate(
             raise unknown_name("params", name, chosen)
         settings[name] |= to_python(given)
     for name, metric in chosen.items():
-        metric.check_params(settings[name])
+        checked = metric.check_params(settings[name])
+        if metric.check is not None:
+            metric.check(metric.parameters | checked)
     method = trained_method(representation)
     evaluation: _Evaluation | _ModelEvaluation
     if method is None or isinstance(method, Encodes):

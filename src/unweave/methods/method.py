@@ -17,7 +17,8 @@ capability                    what it gives                       who asks for i
 :class:`Refines`              an image of y and z                 conditioning, FID with z from the prior
 :class:`HasDensity`           log p(x) of images, in nats         density models
 :class:`HasEvidenceBound`     a bound on log p(x), and its parts  evaluation without factors
-============================  ==================================  ======================================
+============================  ==================================  =============================================
+
 ``isinstance(method, Encodes)`` tells whether a method has a capability. Training, evaluation, studies and figures know
 this file and no method by name.
 """

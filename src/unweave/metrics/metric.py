@@ -76,6 +76,8 @@ class Metric:
         what a method must be able to do for a metric that takes one (:mod:`unweave.methods.method`).
     in_all
         whether ``"all"`` includes it. A slow one, or one that needs a download, is computed only if it is named.
+    check
+        called with all its parameters before any work: refuses what cannot be served here, such as a missing file.
     images
         how many images a metric that intervenes asks for, or how many passes of an image through a network a metric of
         a method needs, given all its parameters.
@@ -105,6 +107,7 @@ class Metric:
     sizes: tuple[str, ...] = ()
     capabilities: tuple[Capability, ...] = ()
     in_all: bool = True
+    check: Callable[[Params], None] | None = None
     images: Callable[[Params], int] | None = None
     seconds: Callable[[Params], float] | None = None
     renamed: Mapping[str, str] = field(default_factory=dict)

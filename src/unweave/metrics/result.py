@@ -52,4 +52,10 @@ class Score:
         if "interval" in self.details:
             low, high = self.details["interval"]
             text += f" (95 %: {low:.4g} to {high:.4g})"
-        return text
+        return text + (f" ({self.num_images} images)" if self.num_images else "")
+
+    @property
+    def num_images(self) -> str:
+        """How many images it is of, as text, where its details say so: distances between sets depend on it."""
+        counts = self.details.get("num_images", ())
+        return " and ".join(f"{count:,}" for count in (counts if isinstance(counts, tuple) else (counts,)))

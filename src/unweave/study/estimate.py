@@ -24,6 +24,7 @@ import numpy as np
 from unweave.data import FactorSpace
 from unweave.data.registry import RECIPES
 from unweave.errors import UnweaveError
+from unweave.evaluation.model_metrics import find_metric
 from unweave.files import write_text
 from unweave.methods.registry import describe
 from unweave.metrics import METRICS, score
@@ -119,11 +120,14 @@ def _train_shortly(job: Job, shape: tuple[int, ...]) -> tuple[float, float]:
 
 def _seconds(unit: Unit, facts: DataFacts, encoding: float) -> float:
     """What a unit takes, encoding included."""
-    metric = METRICS.get(unit.metric)
-    asked = metric.images(metric.parameters | unit.params) if metric and metric.images else 0
+    metric = find_metric(unit.metric)
+    params = metric.parameters | unit.params
+    asked = metric.images(params) if metric.images else 0
+    if metric.takes == "method":  # passes through networks: the same image may need several
+        return asked / encoding + (metric.seconds(params) if metric.seconds else 0.0)
     images = min(max(asked, unit.num_train + unit.num_test), facts.images)
     seconds = images / encoding
-    if metric and metric.takes in ("arrays", "sample", "split") and facts.factors:
+    if metric.takes in ("arrays", "sample", "split") and facts.factors and metric.name in METRICS:
         seconds += _time_metric(unit, facts.factors)
     return seconds
 

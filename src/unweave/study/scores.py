@@ -138,6 +138,12 @@ def check_values(evaluation: Evaluation, units: Sequence[Unit], source: Source |
             except ArgumentError as error:
                 line = line_of_metric(error, evaluation, unit.label, source or Source({}))
                 raise DataError(f"{line}: {unit.label}: {error}") from error
+        if metric.check is not None:
+            try:
+                metric.check(metric.parameters | unit.params)
+            except ArgumentError as error:
+                line = line_of_metric(error, evaluation, unit.label, source or Source({}))
+                raise DataError(f"{line}: {unit.label}: {error}") from error
 
 
 def line_of_metric(error: ArgumentError, evaluation: Evaluation, label: str, source: Source) -> str:
