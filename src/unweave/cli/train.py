@@ -52,7 +52,11 @@ def train(
     ] = None,
     architecture: Annotated[
         str | None,
-        typer.Option(help="auto, conv, conv_dlib or mlp.  [default: auto]", show_default=False),
+        typer.Option(
+            metavar="NAME[:NAME=VALUE,…]",
+            help="auto, conv, conv_dlib, adain or mlp; with options, conv:width=2.  [default: auto]",
+            show_default=False,
+        ),
     ] = None,
     reconstruction: Annotated[
         str | None,
@@ -158,7 +162,7 @@ def train(
     loaded = load_data(data, size, None)
     given: dict[str, Any] = {
         "latent_size": latent_size,
-        "architecture": architecture,
+        "architecture": _architecture(architecture),
         "reconstruction": reconstruction,
         "correlation": correlation,
         "capacity": None if capacity is None else parse_settings("--capacity", capacity.split(",")),
@@ -206,6 +210,11 @@ def _labels(names: str | None, labelled: str | None, **given: Any) -> dict[str, 
                 "--labelled", labelled, "needs a number of rows, or a part as in 0.1"
             ) from error
     return {key: value for key, value in given.items() if value is not None} or None
+
+
+def _architecture(text: str | None) -> str | dict[str, Any] | None:
+    """``conv``, or with options ``conv:width=2``."""
+    return parse_term("--architecture", text) if text is not None and ":" in text else text
 
 
 def _number(text: str) -> int | float:

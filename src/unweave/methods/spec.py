@@ -68,7 +68,7 @@ class VAESpec(MethodSpec):
     """
 
     latent_size: int = 10
-    architecture: str = "auto"
+    architecture: str | dict[str, Any] = "auto"
     reconstruction: str = "bernoulli"
     correlation: float = 0.0
     capacity: dict[str, Any] | None = None

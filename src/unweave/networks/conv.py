@@ -20,7 +20,7 @@ class ConvEncoder(GaussianEncoder):
 
     Kernels are 4x4; ``variant`` "dlib" has 2x2 in the third and fourth. ``conditioning`` values u join the
     256 features (Mita et al., table 2; in their code, the input of that layer). Images of 28 pixels are padded
-    to 32; those of 128 have one more 4x4 convolution (64).
+    to 32; those of 128 have one more 4x4 convolution (64). ``width`` multiplies all channels and features.
 
     Examples
     --------
@@ -36,6 +36,7 @@ class ConvEncoder(GaussianEncoder):
         latent_size: int,
         conditioning: int = 0,
         variant: str = "paper",
+        width: float = 1.0,
     ) -> None:
         super().__init__()
         size, channels = check_conv_shape(image_shape)
@@ -43,12 +44,18 @@ class ConvEncoder(GaussianEncoder):
             raise unknown_name("variant", variant, LATE_KERNEL)
         late = LATE_KERNEL[variant]
         self.margin = 2 if size == 28 else 0
-        layers = [ConvReLU(channels, 32), ConvReLU(32, 32), ConvReLU(32, 64, late), ConvReLU(64, 64, late)]
+        few, many, features = (_times(width, count) for count in (32, 64, FEATURES))
+        layers = [
+            ConvReLU(channels, few),
+            ConvReLU(few, few),
+            ConvReLU(few, many, late),
+            ConvReLU(many, many, late),
+        ]
         if size == 128:
-            layers.append(ConvReLU(64, 64))
+            layers.append(ConvReLU(many, many))
         self.convolutions = nn.Sequential(*layers)
-        self.features = MLP(64 * inner_size(size) ** 2, (FEATURES,), None)
-        self.heads = GaussianHeads(FEATURES, latent_size, conditioning)
+        self.features = MLP(many * inner_size(size) ** 2, (features,), None)
+        self.heads = GaussianHeads(features, latent_size, conditioning)
 
     def extract(self, x: Tensor) -> Tensor:
         """The 256 features (n, 256) that the heads read next to u."""
@@ -62,7 +69,8 @@ class ConvEncoder(GaussianEncoder):
 class ConvDecoder(nn.Module):
     """FC 256, FC 1024 (256 for small images), four transposed convolutions 4x4 (64, 32, 32, C); ReLU; logits.
 
-    Images of 28 pixels are cropped from 32; those of 128 have one more transposed convolution (64).
+    Images of 28 pixels are cropped from 32; those of 128 have one more transposed convolution (64). ``width``
+    multiplies all channels and features.
 
     Examples
     --------
@@ -71,20 +79,21 @@ class ConvDecoder(nn.Module):
     torch.Size([2, 3, 64, 64])
     """
 
-    def __init__(self, latent_size: int, image_shape: tuple[int, ...]) -> None:
+    def __init__(self, latent_size: int, image_shape: tuple[int, ...], width: float = 1.0) -> None:
         super().__init__()
         size, channels = check_conv_shape(image_shape)
         check_latent_size(latent_size)
+        few, many, features = (_times(width, count) for count in (32, 64, FEATURES))
         self.margin = 2 if size == 28 else 0
-        self.inner = inner_size(size)
-        self.features = MLP(latent_size, (FEATURES, 64 * self.inner**2), None)
-        layers: list[nn.Module] = [ConvTransposeReLU(64, 64)] if size == 128 else []
-        layers += [ConvTransposeReLU(64, 64), ConvTransposeReLU(64, 32), ConvTransposeReLU(32, 32)]
-        self.convolutions = nn.Sequential(*layers, ConvTransposeOut(32, channels))
+        self.inner = (many, inner_size(size), inner_size(size))
+        self.features = MLP(latent_size, (features, many * inner_size(size) ** 2), None)
+        layers: list[nn.Module] = [ConvTransposeReLU(many, many)] if size == 128 else []
+        layers += [ConvTransposeReLU(many, many), ConvTransposeReLU(many, few), ConvTransposeReLU(few, few)]
+        self.convolutions = nn.Sequential(*layers, ConvTransposeOut(few, channels))
 
     def forward(self, z: Tensor) -> Tensor:
         """Codes (n, latent_size) to logits (n, C, H, W)."""
-        grid = self.features(z).unflatten(1, (64, self.inner, self.inner))
+        grid = self.features(z).unflatten(1, self.inner)
         logits: Tensor = self.convolutions(grid)
         if self.margin:
             logits = logits[:, :, self.margin : -self.margin, self.margin : -self.margin]
@@ -100,3 +109,8 @@ def inner_size(size: int) -> int:
     4
     """
     return 4 if size >= 64 else 2
+
+
+def _times(width: float, count: int) -> int:
+    """A number of channels or features, at least one."""
+    return max(1, round(width * count))

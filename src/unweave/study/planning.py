@@ -348,12 +348,11 @@ def _check_names(training: Mapping[str, Any]) -> None:
     if all(training[name] == _DEFAULTS[name] for name in ("architecture", "reconstruction")):
         return  # so that torch, which the names come with, is not imported for most studies
     from unweave.methods.vae.likelihoods import LIKELIHOODS
-    from unweave.networks.create import ENCODERS
+    from unweave.networks.create import architecture_name
 
-    known = {"architecture": ("auto", *ENCODERS), "reconstruction": LIKELIHOODS}
-    for name, names in known.items():
-        if training[name] not in names:
-            raise unknown_name(name, training[name], names)
+    architecture_name(training["architecture"])
+    if training["reconstruction"] not in LIKELIHOODS:
+        raise unknown_name("reconstruction", training["reconstruction"], LIKELIHOODS)
 
 
 def _content(data: str) -> str:

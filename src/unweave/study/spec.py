@@ -36,7 +36,7 @@ class Training(BaseModel):
     batch_size: int = Field(default=64, gt=0)
     learning_rate: float = Field(default=1e-4, gt=0)
     latent_size: int = Field(default=10, gt=0)
-    architecture: str = "auto"
+    architecture: str | dict[str, Any] = "auto"
     reconstruction: str = "bernoulli"
     correlation: float = Field(default=0.0, ge=0, lt=1)
     capacity: dict[str, float] | None = None

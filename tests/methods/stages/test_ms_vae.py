@@ -26,17 +26,11 @@ from unweave.methods import (
     register_method,
 )
 from unweave.methods.registry import extensions_of, unknown_names
-from unweave.networks import adain
 from unweave.training import Callback
 
 C, Z = 3, 2
+SMALL = {"width": 4}  # G with few channels: 60,000 weights instead of 20 million
 SHORT = {"batch_size": 8, "pictures": False}
-
-
-@pytest.fixture(autouse=True)
-def _few_channels(monkeypatch):
-    """G as it is, with fewer channels: 4,000 weights instead of 20 million."""
-    monkeypatch.setattr(adain, "CHANNELS", (4, 4, 4, 4, 4))
 
 
 def squares(n=64, size=28, name="squares"):
@@ -63,7 +57,7 @@ def first(data, tmp_path_factory):
 @pytest.fixture
 def create(data, first):
     def create(**settings):
-        return uw.methods.create("ms_vae", data, **{"first": first, "latent_size": Z, **settings})
+        return uw.methods.create("ms_vae", data, **{"first": first, "latent_size": Z, **SMALL, **settings})
 
     return create
 
@@ -194,7 +188,7 @@ def test_nothing_reaches_the_first_stage(data, registered, y_from):
     stage = uw.train(uw.methods.create("normalised", data), data, 3, 8)
     before = weights(stage.method)
     assert before["code.2.num_batches_tracked"] == 3
-    method = uw.methods.create("ms_vae", data, first=stage, latent_size=Z, y_from=y_from)
+    method = uw.methods.create("ms_vae", data, first=stage, latent_size=Z, y_from=y_from, **SMALL)
     run = uw.train(method, data, 4, 8)
     assert_same(weights(run.method.first.method), before)
     assert_same(weights(stage.method), before)
@@ -252,7 +246,7 @@ def test_one_folder_has_both_stages(data, tmp_path):
     stage = uw.train(
         uw.methods.create("beta_tcvae", data, latent_size=C), data, 2, out=tmp_path / "first", **SHORT
     )
-    method = uw.methods.create("ms_vae", data, first=tmp_path / "first", latent_size=Z)
+    method = uw.methods.create("ms_vae", data, first=tmp_path / "first", latent_size=Z, **SMALL)
     run = uw.train(method, data, 2, out=tmp_path / "second", **SHORT)
     (tmp_path / "first").rename(tmp_path / "gone")
     loaded = uw.load(tmp_path / "second")
@@ -281,7 +275,7 @@ def test_a_run_of_another_first_stage_is_not_continued(data, create, tmp_path):
 
 def test_a_stage_may_have_stages(data, create, tmp_path):
     second = uw.train(create(), data, 2, **SHORT)
-    method = uw.methods.create("ms_vae", data, first=second, latent_size=4)
+    method = uw.methods.create("ms_vae", data, first=second, latent_size=4, **SMALL)
     run = uw.train(method, data, 2, out=tmp_path / "third", **SHORT)
     assert method.parts == {"c": slice(0, C + Z), "z": slice(C + Z, C + Z + 4)}
     loaded = uw.load(tmp_path / "third")
@@ -303,7 +297,7 @@ def test_the_command_line_takes_a_folder(tmp_path, capsys):
         assert not caught.value.code, capsys.readouterr().err
 
     train("beta_vae", "--out", tmp_path / "first")
-    train("ms_vae", "--set", f"first={tmp_path / 'first'}", "--out", tmp_path / "second")
+    train("ms_vae", "--set", f"first={tmp_path / 'first'}", "--set", "width=4", "--out", tmp_path / "second")
     run = uw.load(tmp_path / "second")
     assert run.spec.method.hyperparameters["latent_size"] == 2
     assert {"reconstructions.png", "traversals.png"} <= {path.name for path in run.path.iterdir()}
@@ -386,7 +380,7 @@ def test_images_of_all_sizes(size, channels):
     images = np.zeros((4, size, size, channels), np.uint8)
     data = uw.data.from_arrays(images)
     stage = uw.train(uw.methods.create("vae", data, latent_size=C), data, 1, 2)
-    method = uw.methods.create("ms_vae", data, first=stage, latent_size=Z)
+    method = uw.methods.create("ms_vae", data, first=stage, latent_size=Z, **SMALL)
     run = uw.train(method, data, 1, 2)
     assert run.decode(run.encode(data)).shape == images.shape
 
@@ -403,7 +397,9 @@ def test_images_of_all_sizes(size, channels):
         ({"first": 3}, "first = 3: needs a run, its folder, or a mapping"),
         ({"y_from": "mode"}, "y_from = 'mode': "),
         ({"modulation": "pixel"}, "modulation = 'pixel': "),
-        ({"beta": 4}, "hyperparameter of ms_vae = 'beta'"),
+        ({"gamma": 4}, "hyperparameter of ms_vae = 'gamma'"),
+        ({"num_y": 3}, "num_y = 3: needs y_from='draw'"),
+        ({"num_y": 3, "y_from": "draw", "condition": "c"}, "num_y = 3: needs condition='y'"),
     ],
 )
 def test_wrong_settings_are_refused(create, settings, message):
@@ -428,7 +424,7 @@ def test_a_first_stage_for_other_images_is_refused(first):
     with pytest.raises(
         ArgumentError, match=r"first = 'beta_vae': is for images \(28, 28, 1\), .* \(32, 32, 1\)"
     ):
-        uw.methods.create("ms_vae", squares(size=32), first=first)
+        uw.methods.create("ms_vae", squares(size=32), first=first, **SMALL)
 
 
 @pytest.mark.parametrize("asked", [False, True])
@@ -437,11 +433,11 @@ def test_a_first_stage_of_other_data_is_refused_unless_asked_for(first, create, 
     message = "first = 'beta_vae': was trained on other data: name is 'squares' there, 'others' here"
     if not asked:
         with pytest.raises(ArgumentError, match=message):
-            uw.methods.create("ms_vae", other, first=first)
+            uw.methods.create("ms_vae", other, first=first, **SMALL)
         with pytest.raises(ArgumentError, match=message):
             uw.train(create(), other, 1)
         return
-    method = uw.methods.create("ms_vae", other, first=first, other_data=True)
+    method = uw.methods.create("ms_vae", other, first=first, other_data=True, **SMALL)
     run = uw.train(method, other, 1, 2)
     assert run.spec.method.hyperparameters["other_data"] is True
     assert run.spec.method.hyperparameters["first"]["data"]["name"] == "squares"
@@ -460,13 +456,13 @@ def test_a_first_stage_must_encode_and_decode(data, registered, method, message)
 def test_correlated_noise_in_the_first_stage_is_refused(data):
     stage = uw.train(uw.methods.create("vae", data, latent_size=C, correlation=0.5), data, 1, 2)
     with pytest.raises(ArgumentError, match=r"first = 'vae': its codes have correlated noise \(s = 0.5\)"):
-        uw.methods.create("ms_vae", data, first=stage)
+        uw.methods.create("ms_vae", data, first=stage, **SMALL)
 
 
 def test_a_first_stage_that_cannot_sample_has_no_samples(data, registered):
     registered("normalised", NormalisedStage)
     stage = uw.train(uw.methods.create("normalised", data), data, 1, 8)
-    run = uw.train(uw.methods.create("ms_vae", data, first=stage), data, 1, 2)
+    run = uw.train(uw.methods.create("ms_vae", data, first=stage, **SMALL), data, 1, 2)
     with pytest.raises(ArgumentError, match="first = 'normalised': cannot sample"):
         run.sample(2)
 
@@ -505,8 +501,97 @@ def test_any_method_can_have_stages(data, first, registered, tmp_path):
 def test_what_a_stage_was_registered_by_is_known(data, registered, monkeypatch):
     registered("normalised", NormalisedStage)
     stage = uw.train(uw.methods.create("normalised", data), data, 1, 8)
-    spec = uw.methods.create("ms_vae", data, first=stage).spec
+    spec = uw.methods.create("ms_vae", data, first=stage, **SMALL).spec
     assert extensions_of(spec) == extensions_of(stage.spec.method)
     assert unknown_names(spec) == []
     spec.hyperparameters["first"]["method"]["name"] = "lost"
     assert unknown_names(spec) == ["the method 'lost'"]
+
+
+# --- the paper's ablations -------------------------------------------------------------------------------
+
+ABLATIONS = {
+    "M2": {"condition": "concatenation"},
+    "M3": {"condition": "c"},
+    "M4": {},
+    "M5": {"condition": "concatenation", "encode_from": "image", "first_part": "z", "beta": 4},
+}
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_ablations_train_save_and_decode(data, create, tmp_path, name):
+    run = uw.train(create(**ABLATIONS[name]), data, 2, out=tmp_path / "run", **SHORT)
+    codes = run.encode(data)
+    parts = ("z", "c") if name == "M5" else ("c", "z")
+    assert list(run.method.parts) == list(parts)
+    np.testing.assert_array_equal(run.encode(data, part=parts[0]), codes[:, :C])
+    np.testing.assert_array_equal(run.encode(data, part=parts[1]), codes[:, C:])
+    loaded = uw.load(tmp_path / "run")
+    np.testing.assert_allclose(loaded.decode(codes), run.decode(codes), atol=1e-5)
+    assert run.sample(3).shape == (3, 28, 28, 1)
+    assert set(run.method.decode_stages(torch.from_numpy(codes))) == {"y", "x"}
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_what_decoder_and_encoder_of_an_ablation_read(data, create, name):
+    method = create(**ABLATIONS[name], seed=1).eval()
+    x = to_tensor(data.images(np.arange(6)))
+    with torch.no_grad():
+        c = method.first.encode(x).mean
+        y = method.first.decode(c)
+        seen = x if name == "M5" else x - y
+        mean, log_variance = method.encoder(seen)
+        torch.testing.assert_close(method.encode(x).mean[:, C:], mean)
+        z = torch.randn(6, Z)
+        logits = {
+            "M2": lambda: method.decoder(torch.cat([c, z], 1)),
+            "M3": lambda: method.decoder(c, z),
+            "M4": lambda: method.decoder(y, z),
+            "M5": lambda: method.decoder(torch.cat([c, z], 1)),
+        }[name]()
+        torch.testing.assert_close(method.decode(torch.cat([c, z], 1)), torch.sigmoid(logits))
+        terms = method.loss(method.begin(Batch(x), 0, torch.Generator().manual_seed(0)))
+    kl = kl_divergence(Normal(mean, (log_variance / 2).exp()), Normal(0.0, 1.0)).sum(1).mean()
+    torch.testing.assert_close(terms.values["kl"], kl)
+    torch.testing.assert_close(terms.loss, terms.values["reconstruction"] + (4 if name == "M5" else 1) * kl)
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_nothing_reaches_the_first_stage_of_an_ablation(data, registered, name):
+    registered("normalised", NormalisedStage)
+    stage = uw.train(uw.methods.create("normalised", data), data, 3, 8)
+    method = uw.methods.create("ms_vae", data, first=stage, **SMALL, **ABLATIONS[name])
+    before = weights(method.first)
+    run = uw.train(method, data, 3, **SHORT)
+    assert_same(weights(run.method.first), before)
+    assert all(parameter.grad is None for parameter in run.method.first.parameters())
+
+
+def test_m1_is_a_vae_with_a_penalty_on_c_alone(data):
+    method = uw.methods.create(
+        "vae",
+        data,
+        latent_size=C + Z,
+        architecture={"name": "adain", "c_size": C, "width": 4},
+        extra_terms=[{"name": "kl_of_first", "latents": C, "weight": 3}],
+        seed=1,
+    )
+    assert method.parts == {"c": slice(0, C), "z": slice(C, C + Z)}
+    x = to_tensor(data.images(np.arange(6)))
+    terms = method.players()[0].loss(method.begin(Batch(x), 0, torch.Generator().manual_seed(0)))
+    mean, log_variance = method.encoder(x)
+    kl = kl_divergence(Normal(mean, (log_variance / 2).exp()), Normal(0.0, 1.0)).mean(0)
+    expected = terms.values["reconstruction"] + 4 * kl[:C].sum() + kl[C:].sum()  # beta = 4 on c, 1 on z
+    torch.testing.assert_close(terms.loss, expected)
+    with pytest.raises(ArgumentError, match="latents = 9: needs at most 5"):
+        uw.methods.create("vae", data, latent_size=5, extra_terms=[{"name": "kl_of_first", "latents": 9}])
+
+
+def test_refine_is_the_decoder_of_any_y(data, create):
+    method = create(seed=1).eval()
+    y, z = torch.rand(3, 1, 28, 28), torch.randn(3, Z)
+    with torch.no_grad():
+        torch.testing.assert_close(method.refine(y, z), torch.sigmoid(method.decoder(y, z)))
+        other = create(seed=1, condition="c").eval()
+        c = other.first.encode(y).mean
+        torch.testing.assert_close(other.refine(y, z), torch.sigmoid(other.decoder(c, z)))

@@ -5,7 +5,17 @@ first stage, C -> Y, is trained and frozen. The second, (Y, Z) -> X, maximises t
 
     E_q(z|x,y)[log p(x|z,y)] - KL(q(z|x,y) || N(0, I)).
 
-The paper trains it with Adam 1e-4 and batches of 32.
+The paper trains it with Adam 1e-4 and batches of 32. Its ablations (appendix L) are settings:
+
+=====  ==================================================================================================
+M2     ``condition="concatenation"``: c and z side by side are the input of the decoder
+M3     ``condition="c"``: the decoder reads c instead of y, and z enters by AdaIN
+M4     MS-VAE as it is
+M5     z before c: the first stage is a VAE, and ``first_part="z", encode_from="image",
+       condition="concatenation", beta=…`` learn c
+=====  ==================================================================================================
+
+M1 is no stage but a VAE whose decoder has the architecture "adain", with a higher weight on the KL of c.
 """
 
 from __future__ import annotations
@@ -23,10 +33,12 @@ from unweave.methods.method import EvidenceBound, LabelMode, Method, Player, Pos
 from unweave.methods.registry import register_method
 from unweave.methods.spec import Stage
 from unweave.methods.stages.first_stage import FirstStage, check_same_data
+from unweave.methods.stages.y_batches import YBatch, YBatches, has_fixed_y
 from unweave.networks import ConvEncoder, initialise
-from unweave.networks.adain import AdaINDecoder
+from unweave.networks.adain import AdaINDecoder, AdaINGenerator
+from unweave.networks.dcgan import ImageGenerator
 from unweave.objectives import kl_to_standard_normal, reconstruction, reparameterise, standard_noise
-from unweave.parameters import Count
+from unweave.parameters import Count, NonNegative
 
 
 class StagePass(NamedTuple):
@@ -52,7 +64,8 @@ class StagePass(NamedTuple):
 class MSVAE(Method):
     """reconstruction from y and z + KL(z); y is the image that a frozen first stage decodes.
 
-    The residual encoder R reads x - y and gives q(z|x,y). The decoder G reads y and takes z by adaptive instance
+    The residual encoder R reads x - y and gives q(z|x,y); it has the layers of the first stage's encoder, as neither
+    the paper nor its code says more than that it is one. The decoder G reads y and takes z by adaptive instance
     normalisation: :class:`~unweave.networks.adain.AdaINDecoder`. The codes have the parts "c", of the first stage, and
     "z". Images are squares of 28, 32, 64 or 128 pixels.
 
@@ -61,13 +74,31 @@ class MSVAE(Method):
     image_shape
         (H, W, C) as stored.
     first
-        the first stage, any method that encodes and decodes. ``create`` takes its run, or the run's folder.
+        the first stage, any method that encodes and decodes. ``create`` takes its run, the run's folder, or a mapping
+        of settings with which ``train`` trains it first.
     latent_size
         |Z|; the paper has 5 on Cars3D and 10 on SmallNORB.
     y_from
-        what y is decoded from in training: the "mean" of q(c|x), or one "draw" from it. Elsewhere it is the mean.
+        what y is decoded from in training: the "mean" of q(c|x), or a "draw" from it. Elsewhere it is the mean.
+    num_y
+        of draws, how many each image has, once and for all: 1 in the paper's measurements, 10 on CelebA (appendix I).
+        None: a new draw at every step.
     modulation
         how z enters G: per "channel" as in the paper, or per channel and "position" as in its code.
+    width
+        channels of G's first convolution; 64 in the paper.
+    condition
+        what the decoder reads next to z: "y"; "c" of the first stage instead (M3 of the paper's ablations); or c in
+        "concatenation" with z, without AdaIN (M2): :class:`~unweave.networks.dcgan.ImageGenerator`.
+    encode_from
+        what the encoder reads: the "residual" x - y, or the "image" x.
+    beta
+        the weight of the KL.
+    first_part
+        the name of the first stage's part of the codes. The paper's M5 learns "z" first, and then c.
+    keep_y
+        where a row has the same y at every step, compute it once and keep it on disk:
+        :mod:`unweave.methods.stages.y_batches`. It is computed at every step where the decoder reads c.
     other_data
         allow a first stage that was trained on other data.
 
@@ -75,7 +106,7 @@ class MSVAE(Method):
     --------
     >>> data = uw.data.from_arrays(np.zeros((4, 28, 28, 1), np.uint8))
     >>> first = uw.train(uw.methods.create("beta_vae", data, latent_size=3), data, steps=1, batch_size=2)
-    >>> method = uw.methods.create("ms_vae", data, first=first, latent_size=2)
+    >>> method = uw.methods.create("ms_vae", data, first=first, latent_size=2, width=4)
     >>> method.parts
     {'c': slice(0, 3, None), 'z': slice(3, 5, None)}
     """
@@ -87,23 +118,43 @@ class MSVAE(Method):
         first: Stage = None,
         latent_size: Count = 5,
         y_from: Literal["mean", "draw"] = "mean",
+        num_y: Count | None = None,
         modulation: Literal["channel", "position"] = "channel",
+        width: Count = 64,
+        condition: Literal["y", "c", "concatenation"] = "y",
+        encode_from: Literal["residual", "image"] = "residual",
+        beta: NonNegative = 1.0,
+        first_part: Literal["c", "z"] = "c",
+        keep_y: bool = True,
         other_data: bool = False,
     ) -> None:
         super().__init__()
+        if num_y is not None and y_from == "mean":
+            raise ArgumentError("num_y", num_y, "needs y_from='draw': there is one mean of each image")
+        if num_y is not None and condition != "y":
+            raise ArgumentError("num_y", num_y, "needs condition='y': the decoder reads no y")
         self.first = FirstStage(first, image_shape)
-        self.latent_size, self.y_from, self.other_data = latent_size, y_from, other_data
+        self.latent_size, self.y_from, self.num_y, self.other_data = latent_size, y_from, num_y, other_data
+        self.condition, self.encode_from, self.beta, self.keep_y = condition, encode_from, beta, keep_y
+        self.first_part, self.own_part = first_part, {"c": "z", "z": "c"}[first_part]
         self.encoder = ConvEncoder(image_shape, latent_size)
-        self.decoder = AdaINDecoder(image_shape, latent_size, modulation)
+        code_size = self.first.code_size
+        self.decoder: AdaINDecoder | AdaINGenerator | ImageGenerator
+        if condition == "y":
+            self.decoder = AdaINDecoder(image_shape, latent_size, modulation, width)
+        elif condition == "c":
+            self.decoder = AdaINGenerator(code_size, latent_size, image_shape, modulation, width)
+        else:
+            self.decoder = ImageGenerator(code_size + latent_size, image_shape, normalise=False, width=width)
         self.initialise(0)
 
     # --- using a trained model ------------------------------------------------------------------------
 
     @property
     def parts(self) -> Mapping[str, slice]:
-        """The named parts of a code: c of the first stage, and z."""
+        """The named parts of a code: c of the first stage, and z (z and c, where z is the first stage's)."""
         size = self.first.code_size
-        return {"c": slice(0, size), "z": slice(size, size + self.latent_size)}
+        return {self.first_part: slice(0, size), self.own_part: slice(size, size + self.latent_size)}
 
     @property
     def noise_correlation(self) -> float | None:
@@ -113,15 +164,11 @@ class MSVAE(Method):
     def encode(self, images: Tensor) -> Posterior:
         """q(c|x) and q(z|x,y) of images (n, C, H, W), side by side; y is that of the mean of c."""
         c = self.first.encode(images)
-        return _joined(c, self._residual(images, self.first.decode(c.mean)))
+        return _joined(c, self._encode_rest(images, self.first.decode(c.mean)))
 
     def decode(self, codes: Tensor) -> Tensor:
         """The expected images (n, C, H, W) of codes (n, |C| + |Z|)."""
-        return self.refine(self.decode_first(codes), codes[:, self.parts["z"]])
-
-    def refine(self, y: Tensor, z: Tensor) -> Tensor:
-        """G(y, z): the expected images (n, C, H, W) of y (n, C, H, W) and z (n, |Z|)."""
-        return torch.sigmoid(self.decoder(y, z))
+        return torch.sigmoid(self._logits(None, *self._split(codes)))
 
     def encode_first(self, images: Tensor) -> Posterior:
         """q(c|x) of images (n, C, H, W), of the first stage alone."""
@@ -129,18 +176,32 @@ class MSVAE(Method):
 
     def decode_first(self, codes: Tensor) -> Tensor:
         """y (n, C, H, W) of codes (n, |C| + |Z|): what the first stage alone makes of them."""
-        return self.first.decode(codes[:, self.parts["c"]])
+        return self.first.decode(self._split(codes)[0])
 
     def decode_stages(self, codes: Tensor) -> dict[str, Tensor]:
         """y and x (n, C, H, W) of codes (n, |C| + |Z|): without and with what z adds."""
         return {"y": self.decode_first(codes), "x": self.decode(codes)}
 
+    def refine(self, y: Tensor, z: Tensor) -> Tensor:
+        """G(y, z): the expected images (n, C, H, W) of any images y alike and codes z (n, |Z|).
+
+        A decoder that reads c instead of y gets the mean code that the first stage gives y.
+        """
+        if self.first_part == "z":
+            raise ArgumentError("first_part", "z", "z is the first stage's: there is none to refine y with")
+        c = None if self.condition == "y" else self.first.encode(y).mean
+        return torch.sigmoid(self._logits(y, c, z))
+
     @torch.no_grad()
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
         """The expected images (n, C, H, W) of n codes: c from the first stage's prior, z from N(0, I)."""
-        y = self.first.sample(n, generator)
-        z = torch.randn(n, self.latent_size, generator=generator, dtype=y.dtype, device=y.device)
-        return self.refine(y, z)
+        if self.condition == "y":
+            y = self.first.sample(n, generator)
+            z = torch.randn(n, self.latent_size, generator=generator, dtype=y.dtype, device=y.device)
+            return self.refine(y, z)
+        like = next(self.parameters())
+        size = self.first.code_size + self.latent_size
+        return self.decode(torch.randn(n, size, generator=generator, dtype=like.dtype, device=like.device))
 
     def evidence_bound(
         self,
@@ -153,7 +214,7 @@ class MSVAE(Method):
         if labels is not None:
             raise ArgumentError("labels", labels, f"{self.spec.name} has none: its encoder takes no labels")
         c = self.first.encode(images)
-        result = self._forward(images, self.first.decode(c.mean), generator)
+        result = self._forward(images, self.first.decode(c.mean), c.mean, generator)
         kl = kl_to_standard_normal(*result.posterior)
         return EvidenceBound(
             _joined(c, result.posterior),
@@ -165,14 +226,21 @@ class MSVAE(Method):
 
     def begin(self, batch: Batch, step: int, generator: torch.Generator | None = None) -> StagePass:
         """One forward pass; the first stage takes no part in its gradient."""
-        y = self.first.reconstruct(batch.images, self.y_from, generator)
-        return self._forward(batch.images, y, generator)
+        if isinstance(batch, YBatch):
+            return self._forward(batch.images, batch.y, None, generator)
+        with torch.no_grad():
+            posterior = self.first.encode(batch.images)
+            c = posterior.mean
+            if self.y_from == "draw":
+                c = reparameterise(*posterior, standard_noise(c, generator=generator))
+            y = self.first.decode(c)
+        return self._forward(batch.images, y, c, generator)
 
     def loss(self, result: StagePass) -> Terms:
-        """Cross entropy summed over pixels, and KL(q(z|x,y) || N(0, I))."""
+        """Cross entropy summed over pixels, and beta KL(q(z|x,y) || N(0, I))."""
         kl = kl_to_standard_normal(*result.posterior).sum(1).mean()
         return Terms.of(
-            reconstruction=(reconstruction.bernoulli(result.logits, result.images), 1.0), kl=(kl, 1.0)
+            reconstruction=(reconstruction.bernoulli(result.logits, result.images), 1.0), kl=(kl, self.beta)
         )
 
     def players(self) -> list[Player]:
@@ -186,19 +254,60 @@ class MSVAE(Method):
             initialise(network, generator)
 
     def batches(self, data: Dataset) -> Batches:
-        """Images of ``data``, which must be what the first stage was trained on unless ``other_data`` was asked for."""
+        """Images of ``data`` with their y, where that is kept.
+
+        The data must be what the first stage was trained on, unless ``other_data`` was asked for.
+        """
         if not self.other_data:
             check_same_data(self.spec.hyperparameters["first"], data)
-        return super().batches(data)
+        batches = super().batches(data)
+        if self.num_y is not None and not has_fixed_y(data, self.y_from, self.num_y):
+            raise ArgumentError(
+                "num_y", self.num_y, f"{data.name} has no images that stay the same: needs None"
+            )
+        if self.condition != "y":
+            return batches
+        return YBatches(
+            batches, data, self.first, self.y_from, self.num_y, self._first_weights if self.keep_y else None
+        )
 
-    def _forward(self, images: Tensor, y: Tensor, generator: torch.Generator | None) -> StagePass:
-        posterior = self._residual(images, y)
+    def _first_weights(self) -> str:
+        """A hash of the first stage's weights, as the run's spec has it."""
+        weights: str = self.spec.hyperparameters["first"]["weights"]
+        return weights
+
+    def _forward(
+        self, images: Tensor, y: Tensor, c: Tensor | None, generator: torch.Generator | None
+    ) -> StagePass:
+        posterior = self._encode_rest(images, y)
         z = reparameterise(*posterior, standard_noise(posterior.mean, generator=generator))
-        return StagePass(images, y, posterior, self.decoder(y, z))
+        return StagePass(images, y, posterior, self._logits(y, c, z))
 
-    def _residual(self, images: Tensor, y: Tensor) -> Posterior:
+    def _encode_rest(self, images: Tensor, y: Tensor) -> Posterior:
         """q(z|x,y)."""
-        return Posterior(*self.encoder(images - y))
+        return Posterior(*self.encoder(images - y if self.encode_from == "residual" else images))
+
+    def _logits(self, y: Tensor | None, c: Tensor | None, z: Tensor) -> Tensor:
+        """The logits of x from z and from y or c, whichever the decoder reads; y is that of c where it is None."""
+        if isinstance(self.decoder, AdaINDecoder):
+            given = y if y is not None else self.first.decode(_known(c))
+            logits: Tensor = self.decoder(given, z)
+        elif isinstance(self.decoder, AdaINGenerator):
+            logits = self.decoder(_known(c), z)
+        else:
+            logits = self.decoder(torch.cat([_known(c), z], dim=1))
+        return logits
+
+    def _split(self, codes: Tensor) -> tuple[Tensor, Tensor]:
+        """The first stage's part of codes, and this stage's."""
+        parts = self.parts
+        return codes[:, parts[self.first_part]], codes[:, parts[self.own_part]]
+
+
+def _known(c: Tensor | None) -> Tensor:
+    """c, which callers give where the decoder reads it."""
+    assert c is not None
+    return c
 
 
 def _joined(c: Posterior, z: Posterior) -> Posterior:

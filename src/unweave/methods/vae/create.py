@@ -23,6 +23,7 @@ from unweave.methods.vae.likelihoods import create_likelihood
 from unweave.methods.vae.terms import Term, as_term, describe_term
 from unweave.methods.vae.vae import VAE, Networks
 from unweave.networks import create_networks
+from unweave.networks.create import Architecture
 from unweave.parameters import Correlation, Count, check_value
 
 Extra = Term[Any] | Mapping[str, Any]
@@ -33,7 +34,7 @@ def create_vae(
     data: Dataset,
     *,
     latent_size: int = 10,
-    architecture: str = "auto",
+    architecture: Architecture = "auto",
     reconstruction: str = "bernoulli",
     correlation: float = 0.0,
     capacity: Mapping[str, float] | None = None,
@@ -55,7 +56,8 @@ def create_vae(
     latent_size
         D, the number of code dimensions.
     architecture
-        "conv" (the papers' network), "conv_dlib" (disentanglement_lib's), "mlp"; "auto": conv for images.
+        "conv" (the papers' network), "conv_dlib" (disentanglement_lib's), "adain", "mlp"; "auto": conv for images; or a
+        mapping with options, {"name": "conv", "width": 2}: see :mod:`unweave.networks.create`.
     reconstruction
         "bernoulli", "gaussian", "gaussian_learned", "laplace", "mse".
     correlation
@@ -95,7 +97,7 @@ def create_vae(
         name=name,
         hyperparameters=dict(hyperparameters),
         latent_size=latent_size,
-        architecture="custom" if encoder is not None or decoder is not None else architecture,
+        architecture="custom" if encoder is not None or decoder is not None else _plain(architecture),
         reconstruction=reconstruction,
         correlation=correlation,
         capacity=None if capacity is None else dict(capacity),
@@ -194,6 +196,12 @@ def _named(prior: str | Mapping[str, Any] | None) -> dict[str, Any] | None:
     if not isinstance(prior, str | Mapping | None):
         raise ArgumentError("prior", prior, f"needs a name ({', '.join(PRIORS)}), or a mapping with one")
     return {"name": prior} if isinstance(prior, str) else None if prior is None else dict(prior)
+
+
+def _plain(architecture: Architecture) -> str | dict[str, Any]:
+    """An architecture as it is written in a spec."""
+    plain: str | dict[str, Any] = to_python(architecture)
+    return plain
 
 
 def _described(term: Extra) -> dict[str, Any]:

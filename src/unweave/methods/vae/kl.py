@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from unweave.errors import ArgumentError
 from unweave.methods.method import Terms
 from unweave.methods.registry import register_term
+from unweave.methods.spec import VAESpec
 from unweave.methods.vae.terms import Pass, Term
-from unweave.objectives import capacity_penalty, linear_capacity
+from unweave.objectives import capacity_penalty, kl_to_standard_normal, linear_capacity
 from unweave.parameters import Count, NonNegative, check_fields
 
 
@@ -29,6 +31,34 @@ class KL(Term[Pass]):
 
     def __call__(self, forward_pass: Pass) -> Terms:
         return Terms.of(kl=(forward_pass.kl, self.weight))
+
+
+@register_term("kl_of_first")
+@dataclass(frozen=True)
+class KLOfFirst(Term[Pass]):
+    """weight * KL of the first latents alone, batch mean, in nats; next to the method's own KL.
+
+    Examples
+    --------
+    >>> KLOfFirst(latents=5, weight=3.0).settings()
+    {'latents': 5, 'weight': 3.0}
+    """
+
+    latents: Count = 1
+    weight: NonNegative = 1.0
+
+    def __post_init__(self) -> None:
+        check_fields(self, convert=False)
+
+    def attach(self, spec: VAESpec) -> None:
+        """Refuse more latents than there are."""
+        if self.latents > spec.latent_size:
+            raise ArgumentError("latents", self.latents, f"needs at most {spec.latent_size}, all latents")
+
+    def __call__(self, forward_pass: Pass) -> Terms:
+        mean, log_variance = (part[:, : self.latents] for part in forward_pass.posterior)
+        kl = kl_to_standard_normal(mean, log_variance).sum(1).mean()
+        return Terms.of(kl_of_first=(kl, self.weight))
 
 
 @register_term("kl_capacity")

@@ -28,6 +28,7 @@ from unweave.methods.vae.likelihoods import Likelihood
 from unweave.methods.vae.supervision import Supervision
 from unweave.methods.vae.terms import LabelledPass, Pass, Term
 from unweave.networks import initialise
+from unweave.networks.adain import SplitCodeDecoder
 from unweave.objectives import kl_to_standard_normal, reparameterise, standard_noise
 
 
@@ -100,7 +101,9 @@ class VAE(Method):
 
     @property
     def parts(self) -> Mapping[str, slice]:
-        """The named parts of a code: z."""
+        """The named parts of a code: z; those of the decoder, where it tells several apart."""
+        if isinstance(self.decoder, SplitCodeDecoder):
+            return self.decoder.parts
         return {"z": slice(0, self.spec.latent_size)}
 
     @property
