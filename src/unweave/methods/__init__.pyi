@@ -8,6 +8,7 @@ from .method import GeneratesFromNoise as GeneratesFromNoise
 from .method import HasCategories as HasCategories
 from .method import HasDensity as HasDensity
 from .method import HasEvidenceBound as HasEvidenceBound
+from .method import HasPixelDensity as HasPixelDensity
 from .method import LabelMode as LabelMode
 from .method import LearnsFromLabels as LearnsFromLabels
 from .method import Method as Method

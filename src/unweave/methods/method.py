@@ -16,6 +16,7 @@ capability                    what it gives                       who asks for i
 :class:`HasCategories`        which codes are of a category       traversals: an image per category
 :class:`Refines`              an image of y and z                 conditioning, FID with z from the prior
 :class:`HasDensity`           log p(x) of images, in nats         density models
+:class:`HasPixelDensity`      the same for pixels, from logits    bits per dimension
 :class:`HasEvidenceBound`     a bound on log p(x), and its parts  evaluation without factors
 ============================  ==================================  =============================================
 
@@ -111,7 +112,8 @@ class Player:
     name
         under which its loss is logged. A method that is not adversarial has one player, called "model".
     parameters
-        that it moves; no two players share any.
+        that it moves; no two players share any. With none it has no optimiser: ``begin`` does what is learned without
+        a gradient (EM, for one), and the player's terms are logged.
     loss
         its terms, from what ``begin`` returned.
     optimiser
@@ -396,8 +398,24 @@ class HasCategories(Protocol):
 class HasDensity(Protocol):
     """A method that knows how probable an image is."""
 
-    def log_density(self, images: Tensor) -> Tensor:
-        """log p(x) in nats, (n,), of images (n, C, H, W)."""
+    def log_density(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """log p(x) in nats, (n,), of images (n, C, H, W).
+
+        ``generator`` draws what is random about it, such as the noise that pixels are dequantised with; without one,
+        that is the same at each call.
+        """
+        ...
+
+
+@runtime_checkable
+class HasPixelDensity(HasDensity, Protocol):
+    """A method whose density is that of values v that pixels were turned into, such as their logits."""
+
+    def log_volume(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """log |dv / dk| (n,), of the v that the same ``generator`` gives ``log_density``.
+
+        Added to ``log_density`` it gives the log density of pixels k in [0, 256), of which bits per dimension are made.
+        """
         ...
 
 

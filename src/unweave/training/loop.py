@@ -262,15 +262,18 @@ class Session:
         self.players: list[Player] = game.players
         # Fused: one pass over the weights instead of several.
         fused = fabric.device.type in ("cpu", "cuda")
-        optimisers = [_optimiser(player, run.spec.learning_rate, fused) for player in self.players]
+        moved = [player for player in self.players if player.parameters]
+        optimisers = [_optimiser(player, run.spec.learning_rate, fused) for player in moved]
         compiled: Any = torch.compile(game) if compile else game
-        self.game, *self.optimisers = fabric.setup(compiled, *optimisers)
+        ready: Any = fabric.setup(compiled, *optimisers)
+        self.game, *optimisers = ready if optimisers else (ready,)
+        self.optimisers = {player.name: o for player, o in zip(moved, optimisers, strict=True)}
         self.generator = torch.Generator(device=fabric.device)
 
     def resume(self) -> None:
         """Go on where the run's directory left off."""
         if self.run.path is not None and (self.run.path / STATE).exists():
-            self.run.step = load_state(self.run.path / STATE, self.run.method, self._optimisers_by_name())
+            self.run.step = load_state(self.run.path / STATE, self.run.method, self.optimisers)
         if self.folder is not None:
             self.run.spec.write(self.folder / SPEC)
             self.run.records = restart_history(self.folder / HISTORY, self.run.step)
@@ -314,14 +317,16 @@ class Session:
         step_generator(self.generator, spec.seed, step, fabric.global_rank)
         values: dict[str, float] = {}
         for index in moving(self.players, step):
-            player, optimiser = self.players[index], self.optimisers[index]
+            player = self.players[index]
             terms: Terms = self.game(index, batch, step, self.generator)
             loss = terms.loss
             if not abs(loss.item()) < EXPLODED:  # true for NaN as well
                 raise _failure(self.folder, step, terms, batch)
-            optimiser.zero_grad(set_to_none=True)
-            fabric.backward(loss)
-            optimiser.step()
+            if player.name in self.optimisers:
+                optimiser = self.optimisers[player.name]
+                optimiser.zero_grad(set_to_none=True)
+                fabric.backward(loss)
+                optimiser.step()
             if is_logged:
                 values |= _values(player, terms, loss)
         return values
@@ -337,8 +342,7 @@ class Session:
     def _checkpoint(self) -> None:
         if self.folder is not None:
             run = self.run
-            optimisers = self._optimisers_by_name()
-            save_state(self.folder / STATE, run.method, optimisers, run.step, run.spec.identity)
+            save_state(self.folder / STATE, run.method, self.optimisers, run.step, run.spec.identity)
             for callback in self.callbacks:
                 callback.on_checkpoint(run, run.step)
 
@@ -350,9 +354,6 @@ class Session:
         self.run.method.eval()
         for callback in self.callbacks:
             callback.on_end(self.run)
-
-    def _optimisers_by_name(self) -> dict[str, Any]:
-        return {player.name: o for player, o in zip(self.players, self.optimisers, strict=True)}
 
 
 class Game(nn.Module):

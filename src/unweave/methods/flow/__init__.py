@@ -1,0 +1,1 @@
+"""Methods with an exact density: mixtures and flows."""
