@@ -22,6 +22,7 @@ HIDDEN = (1000, 1000)
 # softplus(UNIT) = 1: a new layer changes nothing in scale.
 UNIT = math.log(math.e - 1)
 LEAST_SCALE = 1e-3
+START = 1e-2  # of the last layers' weights, relative to how they are drawn
 
 
 class CouplingFlow(nn.Module):
@@ -59,6 +60,15 @@ class CouplingFlow(nn.Module):
             AffineCoupling(size, condition_size, first=index % 2, hidden=hidden) for index in range(layers)
         )
         self.norms = nn.ModuleList(InvertibleBatchNorm(size) for _ in range(layers - 1))
+
+    @torch.no_grad()
+    def reset(self) -> None:
+        """Make it close to the identity: last layers near zero, normalisation without effect."""
+        for coupling, norm in self._layers():
+            for network in (coupling.scale, coupling.shift):
+                network[-1].weight.mul_(START)
+            if norm is not None:
+                norm.reset()
 
     def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Noise (n, size) of vectors x (n, size) given y (n, condition_size), and log |det| (n,)."""
@@ -143,6 +153,13 @@ class InvertibleBatchNorm(nn.Module):
         self.log_scale, self.shift = nn.Parameter(torch.zeros(size)), nn.Parameter(torch.zeros(size))
         self.register_buffer("mean", torch.zeros(size))
         self.register_buffer("variance", torch.ones(size))
+
+    @torch.no_grad()
+    def reset(self) -> None:
+        """Forget what was learned."""
+        for zero in (self.log_scale, self.shift, self.mean):
+            zero.zero_()
+        self.variance.fill_(1)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Normalised vectors and log |det| (n,)."""

@@ -335,15 +335,15 @@ def kmeans(points: Tensor, k: int, generator: torch.Generator) -> Tensor:
     for _ in range(KMEANS_ITERATIONS):
         members = nn.functional.one_hot(assigned, k).to(points)
         counts = members.sum(0)
-        centres = torch.where(
-            counts[:, None] > 0, members.T @ points / counts.clamp_min(1)[:, None], centres
-        )
+        centres = torch.where(counts[:, None] > 0, members.T @ points / counts.clamp_min(1)[:, None], centres)
         distances = torch.cdist(points, centres)
         following = distances.argmin(1)
         for cluster in (torch.bincount(following, minlength=k) == 0).nonzero().flatten().tolist():
             own = distances.gather(1, following[:, None])[:, 0]
             shared = torch.bincount(following, minlength=k)[following] > 1
-            following[torch.where(shared, own, -torch.inf).argmax()] = cluster  # the point farthest from its centre
+            following[torch.where(shared, own, -torch.inf).argmax()] = (
+                cluster  # the point farthest from its centre
+            )
         if torch.equal(following, assigned):
             break
         assigned = following
