@@ -47,9 +47,9 @@ class GaussianMixture(Method):
     rows and adds their responsibilities p(c|v) to sums; when all rows of the data set were read once, in an order that
     the seed decides, the weights, means and variances are set to those of the sums: one EM iteration in N / batch_size
     steps. What remains of a last, unfinished pass is left out. The logged ``log_density`` is that of the batch under
-    the present parameters. Over a pass its mean cannot fall, up to the noise u, which is drawn anew in each pass, and to
-    ``least_variance``. It starts from k-means on the first batch, with one common variance per entry, and so needs a
-    batch as large as a sample of the data: a thousand images.
+    the present parameters. Its mean over a pass cannot fall, up to ``least_variance`` and to the noise u, which is
+    drawn anew in each pass. It starts from k-means on the first batch, with one common variance per entry, and so needs
+    a batch that shows what is in the data: a thousand images.
 
     The code of an image has one part, "c": the probabilities p(c|v) of the components (with u = 1/2). It has no noise.
     ``decode`` gives the components' means as images, mixed by the code; the mean of logits is no mean of pixels, but
