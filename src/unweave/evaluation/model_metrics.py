@@ -12,6 +12,7 @@ from unweave.errors import unknown_name
 from unweave.evaluation.conditioning import conditioning
 from unweave.evaluation.evidence_bound import unsupervised
 from unweave.evaluation.fid import fid_random_z, fid_reconstruction, fid_samples
+from unweave.evaluation.log_density import log_density
 from unweave.evaluation.reconstruction_error import reconstruction_error
 from unweave.metrics.metric import Metric
 from unweave.metrics.registry import METRICS
@@ -34,6 +35,7 @@ MODEL_METRICS = {
         fid_random_z,
         fid_samples,
         conditioning,
+        log_density,
     )
 }
 # Metrics whose score of sampled codes is a metric of its own: the same images as for mean codes, with one draw each.

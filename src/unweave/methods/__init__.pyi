@@ -1,4 +1,6 @@
 from .catalogue import MethodInfo as MethodInfo
+from .flow.gaussian_mixture import GaussianMixture as GaussianMixture
+from .flow.ms_flow import MSFlow as MSFlow
 from .method import Decodes as Decodes
 from .method import DecodesStages as DecodesStages
 from .method import Encodes as Encodes
@@ -36,6 +38,7 @@ from .registry import term_summaries as term_summaries
 from .spec import MethodSpec as MethodSpec
 from .spec import Stage as Stage
 from .spec import VAESpec as VAESpec
+from .stages.conditional_gaussian import ConditionalGaussian as ConditionalGaussian
 from .stages.first_stage import FirstStage as FirstStage
 from .stages.ms_vae import MSVAE as MSVAE
 from .vae.composition import Composition as Composition

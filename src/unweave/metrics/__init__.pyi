@@ -18,6 +18,7 @@ from .predictors.dci import dci as dci
 from .predictors.dci_es import dci_es as dci_es
 from .predictors.downstream import downstream as downstream
 from .predictors.explicitness import explicitness as explicitness
+from .predictors.latent_factor_correlation import latent_factor_correlation as latent_factor_correlation
 from .predictors.linear_r2 import linear_r2 as linear_r2
 from .predictors.mcc import mcc as mcc
 from .predictors.sap import sap as sap

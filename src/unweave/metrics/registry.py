@@ -31,6 +31,7 @@ _BUILTIN = (
     "information.infomec",
     "predictors.mcc",
     "predictors.linear_r2",
+    "predictors.latent_factor_correlation",
     "predictors.downstream",
     "predictors.attribute_classification",
     "unlabelled.gaussian_total_correlation",

@@ -110,6 +110,25 @@ def load(
     return from_table(name, space, arrays["images"][parts[split]], arrays["factors"][parts[split]])
 
 
+def load_test(folder: Path) -> Dataset:
+    """The 10,000 test images of MNIST.
+
+    Parameters
+    ----------
+    folder
+        of the official files; where there is none, that of mnist beside it.
+
+    Examples
+    --------
+    >>> uw.data.find("mnist_test").images
+    '10,000 of 28x28, grey'
+    """
+    beside = folder.parent / "mnist"
+    return load(
+        beside if beside.is_dir() and not folder.is_dir() else folder, split="test", name="mnist_test"
+    )
+
+
 RECIPE = Recipe(
     name="mnist",
     title="MNIST",
@@ -122,6 +141,19 @@ RECIPE = Recipe(
     citation="LeCun, Bottou, Bengio, Haffner: Gradient-Based Learning Applied to Document Recognition, "
     "Proceedings of the IEEE, 1998.",
     load=load,
+    files=FILES,
+)
+TEST_RECIPE = Recipe(
+    name="mnist_test",
+    title="MNIST test",
+    summary="Handwritten digits: the 10,000 grey 28x28 test images.",
+    num_images=10_000,
+    image_shape=(28, 28, 1),
+    space=SPACE,
+    licence=RECIPE.licence,
+    homepage=RECIPE.homepage,
+    citation=RECIPE.citation,
+    load=load_test,
     files=FILES,
 )
 FASHION_RECIPE = Recipe(

@@ -9,6 +9,9 @@ mass can be inferred from the angles only when the damping is known, which is wh
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -101,13 +104,24 @@ def solve(
     return out[0], out[1]
 
 
-def load(folder: Path) -> Dataset:
+def load(
+    folder: Path,
+    observe: Callable[..., FloatArray] = angles,
+    space: FactorSpace = SPACE,
+    name: str = "pendulum",
+) -> Dataset:
     """The pendulum simulator as an endless data set of vectors of 100 angles.
 
     Parameters
     ----------
     folder
         not used.
+    observe
+        the angles (n, 100) of the factors, (n,) each.
+    space
+        the factors.
+    name
+        of the data set.
 
     Examples
     --------
@@ -115,10 +129,10 @@ def load(folder: Path) -> Dataset:
     (1, 100)
     """
 
-    def observe(factors: AnyArray) -> AnyArray:
-        return angles(*factors.T)
+    def images(factors: AnyArray) -> AnyArray:
+        return observe(*factors.T)
 
-    return from_function(SPACE.names, SPACE.sizes, observe, name="pendulum")
+    return from_function(space.names, space.sizes, images, name=name)
 
 
 def _integrate(gravity: FloatArray, friction: FloatArray, angle: float) -> FloatArray:
@@ -170,4 +184,24 @@ RECIPE = Recipe(
         "via Multi-Stage Modelling, 2020, appendix C."
     ),
     load=load,
+)
+
+_LENGTH, _LENGTH_DAMPING = (FactorSpace(SPACE.names[:count], SPACE.sizes[:count]) for count in (1, 2))
+UNDAMPED = replace(
+    RECIPE,
+    name="pendulum_undamped",
+    title="Pendulum, undamped",
+    label="",
+    summary="The intermediate node Y0 of the multi-stage paper: 100 angles of a pendulum without damping.",
+    space=_LENGTH,
+    load=partial(load, observe=undamped, space=_LENGTH, name="pendulum_undamped"),
+)
+UNIT_MASS = replace(
+    RECIPE,
+    name="pendulum_unit_mass",
+    title="Pendulum, unit mass",
+    label="",
+    summary="The intermediate node Y1 of the multi-stage paper: 100 angles of a damped pendulum of mass 1.",
+    space=_LENGTH_DAMPING,
+    load=partial(load, observe=damped_unit_mass, space=_LENGTH_DAMPING, name="pendulum_unit_mass"),
 )
