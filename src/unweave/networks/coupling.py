@@ -63,10 +63,10 @@ class CouplingFlow(nn.Module):
 
     @torch.no_grad()
     def reset(self) -> None:
-        """Make it close to the identity: last layers near zero, normalisation without effect."""
+        """Make it, newly drawn, close to the identity: last layers near zero, normalisation without effect."""
         for coupling, norm in self._layers():
             for network in (coupling.scale, coupling.shift):
-                network[-1].weight.mul_(START)
+                cast(nn.Linear, network[-1]).weight.mul_(START)
             if norm is not None:
                 norm.reset()
 

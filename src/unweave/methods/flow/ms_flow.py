@@ -263,7 +263,8 @@ class MSFlow(Method):
     def noise(self, values: Tensor, components: Tensor) -> Tensor:
         """z (n, D) of values (n, D), given components (n,)."""
         standard, _ = self._standardise(values, components)
-        return self.flow(standard, self._condition(components))[0]
+        noise: Tensor = self.flow(standard, self._condition(components))[0]
+        return noise
 
     def to_values(self, components: Tensor, noise: Tensor) -> Tensor:
         """v (n, D) of noise (n, D), given components (n,): the inverse of :meth:`noise`."""
