@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from unweave import extensions
 from unweave.study.folder import StudyFolder
 from unweave.study.planning import plan
 from unweave.study.source import Source, dump
@@ -83,6 +84,17 @@ def opened(tiny, tmp_path):
         return _folder(tiny if values is None else values, root or tmp_path / "out")
 
     return make
+
+
+@pytest.fixture
+def staged(tiny):
+    """The values of a study of six runs: two first stages, and two runs on top of each. Its file is imported."""
+    file = str(Path(__file__).with_name("staged.py"))
+    extensions.load([file])
+    second = {"method": "refined", "latent_size": [1, 2], "first": {"method": "beta_vae", "beta": [1, 4]}}
+    tiny["runs"] = {"product": [tiny["runs"]["product"][0], second, {"seed": 0}]}
+    tiny["evaluation"] = {"metrics": ["mig"], "parts": ["all", "c", "z"], "num_train": 60, "num_test": 30}
+    return {**tiny, "imports": [file]}
 
 
 @pytest.fixture(scope="session")

@@ -182,8 +182,8 @@ def test_parts_that_are_not_defined_are_left_out(finished, tmp_path):
     path = copied.run(copied.jobs[0].identity) / copied.done_file
     told = json.loads(path.read_text())
     told["rows"] += [
-        ["mig.part", "mean", "", float("nan"), "dlib", 0.0],
-        ["mig.other", "mean", "", 0.5, "dlib", 0.0],
+        ["mig.part", "mean", "", "", float("nan"), "dlib", 0.0],
+        ["mig.other", "mean", "", "", 0.5, "dlib", 0.0],
     ]
     path.write_text(json.dumps(told))
     table = collect(copied).table

@@ -60,6 +60,37 @@ def test_twenty_kills_of_the_command_and_its_workers(opened, grid, undisturbed, 
     check(folder, undisturbed)
 
 
+def test_kills_of_a_study_whose_runs_need_others(opened, staged, tmp_path, forked):
+    folder, peaceful = two_stages(opened, staged, tmp_path)
+    assert len(disturb(folder, forked(folder), 12, random.Random(4), most_seconds=0.2)) == 12
+    assert_same(folder, peaceful)
+
+
+@pytest.mark.slow
+def test_many_kills_of_a_study_whose_runs_need_others(opened, staged, tmp_path, command):
+    folder, peaceful = two_stages(opened, staged, tmp_path)
+    assert len(disturb(folder, command(folder), 30, random.Random(5), most_seconds=0.5)) == 30
+    assert_same(folder, peaceful)
+
+
+def two_stages(opened, staged, tmp_path):
+    """A study of eight first stages and sixteen runs on top of them, and the same as it comes out in peace."""
+    staged["runs"]["product"][2] = {"seed": {"range": 4}}
+    peaceful = opened(staged, tmp_path / "peace")
+    work(peaceful, "cpu")
+    return opened(staged), peaceful
+
+
+def assert_same(folder, peaceful):
+    """The same scores of the same runs, with the same weights."""
+    table, expected = collect(folder).table, collect(peaceful).table
+    assert folder.failures() == []
+    assert table.drop(columns="seconds").equals(expected.drop(columns="seconds"))
+    for job in folder.jobs:
+        files = [each.run(job.identity) / "weights.safetensors" for each in (folder, peaceful)]
+        assert files[0].read_bytes() == files[1].read_bytes()
+
+
 def disturb(folder, start, times, rng, most_seconds):
     """Run a study to its end with kills on the way, spread over its runs; what was killed."""
     killed = []

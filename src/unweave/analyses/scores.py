@@ -81,7 +81,7 @@ def seed_medians(table: pd.DataFrame, level: Level = 0.95) -> pd.DataFrame:
     -------
     one row per data set, method, strength, metric, representation and labels, in the order of :func:`median_scores`:
     these, value, low, high and n; between them ``variant``, ``correlation``, ``latent_size``, ``steps``, ``protocol``
-    if the study has several. Scores with u given, of codes made from the true labels, have "given" in ``labels``.
+    and ``part`` (of the codes) if the study has several. Scores with u given, of codes made from the true labels, have "given" in ``labels``.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def seed_medians(table: pd.DataFrame, level: Level = 0.95) -> pd.DataFrame:
     """
     rows = with_variant(table)
     setup = [name for name in ("variant", *CONDITIONS[1:]) if rows[name].nunique() > 1]
-    by = ["data", "method", "strength", *setup, "metric"]
+    by = ["data", "method", "strength", *setup, "metric", *(["part"] if rows["part"].nunique() > 1 else [])]
     medians = grouped_intervals(rows, [*by, "representation", "labels"], level=level)
     return _sorted(medians, by, table, table["metric"].unique().tolist())
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from unweave.arrays import FloatArray
 from unweave.parameters import Correlation, Count, Seed
-from unweave.study.results import COLUMNS
+from unweave.study.results import ABSENT, COLUMNS
 
 _DATA = (
     "dsprites", "color_dsprites", "noisy_dsprites", "scream_dsprites", "small_norb", "cars3d", "shapes3d",
@@ -125,7 +125,7 @@ def simulate_results(
     )
     scores["unsupervised.elbo", "sampled"] = scores["unsupervised", "sampled"] = -reconstruction - kl
     scores["unsupervised.l1", "mean"], scores["unsupervised.l2", "mean"] = reconstruction, reconstruction / 2
-    runs = runs.assign(latent_size=10, steps=300_000, settings="{}", labels="", protocol=protocol)
+    runs = runs.assign(latent_size=10, steps=300_000, settings="{}", protocol=protocol, **ABSENT)
     tables = [
         runs.assign(metric=metric, representation=representation, value=values, seconds=rng.gamma(2, 2, n))
         for (metric, representation), values in scores.items()

@@ -72,13 +72,14 @@ def plan(
     jobs = folder.jobs
     if runs:
         output.show_table(
-            ["RUN", "DATA", "METHOD", "STRENGTH", "SEED"],
-            [(j.identity, j.data, j.method, f"{j.strength:g}", str(j.seed)) for j in jobs],
+            ["RUN", "DATA", "METHOD", "STRENGTH", "SEED", "NEEDS"],
+            [(j.identity, j.data, j.method, f"{j.strength:g}", str(j.seed), _needs(j)) for j in jobs],
         )
     left = folder.pending()
+    needed = {stage.identity for job in jobs for stage in job.stages.values()}
     facts = [
         ("study", checked.name),
-        ("runs", f"{len(jobs):,}"),
+        ("runs", f"{len(jobs):,}" + (f", {len(needed):,} of them needed by others" if needed else "")),
         ("done already", f"{sum(folder.is_done(job) for job in jobs):,}"),
         ("data sets", ", ".join(dict.fromkeys(job.data for job in jobs))),
         ("methods", ", ".join(dict.fromkeys(job.method for job in jobs))),
@@ -90,6 +91,10 @@ def plan(
     if measure and left and not missing:
         facts += estimate(folder, left)
     output.show_facts(facts)
+
+
+def _needs(job: Any) -> str:
+    return " ".join(stage.identity for stage in job.stages.values())
 
 
 ExecutorName = Annotated[str, typer.Option(help="local (processes of this machine) or ray.")]

@@ -30,6 +30,8 @@ def show(summary: Status) -> None:
     ]
     rows.append(("all", "all", *(str(summary.counts[state]) for state in STATES)))
     output.show_table(["DATA", "METHOD", *STATES], rows)
+    if summary.blocked:
+        print(_blocked(summary))
     for worker in summary.workers:
         print(_worker(worker))
     for failure in summary.failures[:_FAILURES_SHOWN]:
@@ -55,6 +57,7 @@ def as_json(summary: Status) -> dict[str, Any]:
     return {
         "study": summary.name,
         **{state: summary.counts[state] for state in STATES},
+        "blocked": summary.blocked,
         "seconds_left": summary.seconds_left,
         "groups": groups,
         "workers": summary.workers,
@@ -70,7 +73,8 @@ def _tables(summary: Status) -> Group:
         table.add_row(Text(data), Text(method), *(_count(state, count[state]) for state in STATES))
     total = [Text(str(summary.counts[state]), "bold") for state in STATES]
     table.add_row(Text("all", "bold"), "", *total)
-    lines = [Text(_worker(worker), "cyan") for worker in summary.workers]
+    lines = [Text(_blocked(summary))] if summary.blocked else []
+    lines += [Text(_worker(worker), "cyan") for worker in summary.workers]
     lines += [Text(_failure(failure), "red") for failure in summary.failures[:_FAILURES_SHOWN]]
     if len(summary.failures) > _FAILURES_SHOWN:
         lines.append(Text(f"… and {len(summary.failures) - _FAILURES_SHOWN} more failures", "red"))
@@ -88,6 +92,10 @@ def _groups(summary: Status) -> list[Any]:
 def _count(state: str, n: int) -> Text:
     style = {"done": "green", "failed": "red", "running": "cyan"}.get(state, "")
     return Text(str(n), style if n else "dim")
+
+
+def _blocked(summary: Status) -> str:
+    return f"{summary.blocked:,} of the waiting runs need another one first"
 
 
 def _worker(worker: dict[str, Any]) -> str:

@@ -14,7 +14,10 @@ from unweave.study.folder import StudyFolder
 from unweave.study.planning import Job
 from unweave.study.results import TABLE, Results, as_table
 from unweave.study.scores import UDR, Unit, read_codes, read_scores
+from unweave.study.spec import TRAIN_SETTINGS
 from unweave.training.score_file import SCORES
+
+_SHARED = (*TRAIN_SETTINGS, "image_size")  # what an earlier stage takes over, unless it says otherwise
 
 
 def collect(folder: StudyFolder) -> Results:
@@ -49,9 +52,7 @@ def collect(folder: StudyFolder) -> Results:
 
 def _about(job: Job) -> dict[str, Any]:
     """The columns of a run."""
-    columns = ("correlation", "latent_size", "steps")
-    rest = {name: value for name, value in job.hyperparameters.items() if name != job.strength_name}
-    rest |= {name: value for name, value in job.training.items() if name not in columns}
+    first = next(iter(job.stages.values()), None)
     return {
         "run": job.identity,
         "data": job.data,
@@ -62,8 +63,35 @@ def _about(job: Job) -> dict[str, Any]:
         "correlation": job.training.get("correlation", 0.0),
         "latent_size": job.training.get("latent_size"),
         "steps": job.training["steps"],
-        "settings": json.dumps(rest, sort_keys=True),
+        "settings": json.dumps(_settings(job), sort_keys=True),
+        "first": "" if first is None else first.identity,
+        "first_method": "" if first is None else first.method,
+        "first_strength": math.nan if first is None else first.strength,
     }
+
+
+def _settings(job: Job) -> dict[str, Any]:
+    """What a run was given besides its columns; of earlier stages everything in which they differ from it."""
+    columns = ("correlation", "latent_size", "steps")
+    settings = {name: value for name, value in job.hyperparameters.items() if name != job.strength_name}
+    settings |= {name: value for name, value in job.training.items() if name not in columns}
+    return settings | {name: _stage_settings(stage, job) for name, stage in job.stages.items()}
+
+
+def _stage_settings(stage: Job, of: Job) -> dict[str, Any]:
+    hyperparameters = {
+        f"method.{name}" if name in _SHARED else name: value for name, value in stage.hyperparameters.items()
+    }
+    about = {
+        "method": stage.method,
+        "data": stage.data,
+        "seed": stage.seed,
+        **stage.training,
+        **hyperparameters,
+    }
+    shared = {"data": of.data, "seed": of.seed, **{name: of.training[name] for name in _SHARED}}
+    own = {name: value for name, value in about.items() if name not in shared or value != shared[name]}
+    return own | {name: _stage_settings(earlier, stage) for name, earlier in stage.stages.items()}
 
 
 def _agreements(folder: StudyFolder, done: Sequence[Job]) -> list[dict[str, Any]]:

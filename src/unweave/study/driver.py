@@ -7,13 +7,14 @@ import sys
 import time
 from pathlib import Path
 
+from unweave.data import Dataset
 from unweave.errors import ArgumentError, DataError, MissingDataError, UnweaveError
 from unweave.methods import Encodes
 from unweave.progress import progress
 from unweave.study.collecting import collect
 from unweave.study.executors import Executor
 from unweave.study.folder import StudyFolder
-from unweave.study.perform import create_method
+from unweave.study.perform import load_data, stand_in
 from unweave.study.planning import Job, line_of_setting, missing_methods, plan
 from unweave.study.results import Results
 from unweave.study.scores import applicable, check_values
@@ -43,7 +44,8 @@ def prepare(study: Study, source: Source | None, root: Path) -> StudyFolder:
     without_codes: dict[str, None] = {}
     for job in _kinds(folder.pending()):
         try:
-            method, data = create_method(job)
+            data = _load_data(job)
+            method = stand_in(job, _load_data).method
             if not isinstance(method, Encodes):
                 without_codes[job.method] = None
             elif not any(applicable(unit, data, method) for unit in folder.units):
@@ -61,8 +63,16 @@ def prepare(study: Study, source: Source | None, root: Path) -> StudyFolder:
 
 def _kinds(jobs: list[Job]) -> list[Job]:
     """One run of each kind: seeds and strengths make no difference to whether it can be put together."""
-    kinds = {(job.data, job.method, json.dumps(job.training, sort_keys=True)): job for job in reversed(jobs)}
-    return list(kinds.values())
+
+    def kind(job: Job) -> str:
+        stages = {name: kind(stage) for name, stage in job.stages.items()}
+        return json.dumps([job.data, job.method, job.training, stages], sort_keys=True)
+
+    return list({kind(job): job for job in reversed(jobs)}.values())
+
+
+def _load_data(job: Job) -> Dataset:
+    return load_data(job.data, job.training["image_size"])
 
 
 def run(folder: StudyFolder, executor: Executor | None) -> Results:

@@ -31,7 +31,7 @@ from unweave.metrics import METRICS, score
 from unweave.progress import progress
 from unweave.study.executors import thread_variables
 from unweave.study.folder import StudyFolder
-from unweave.study.perform import load_data
+from unweave.study.perform import load_data, stand_in
 from unweave.study.planning import Job
 from unweave.study.scores import Unit, read_scores
 
@@ -56,12 +56,12 @@ def estimate(folder: StudyFolder, left: Sequence[Job]) -> list[tuple[str, str]]:
     """Facts on what is left to do, as names and values for people."""
     processes, threads, speedup = best_packing(folder.root)
     facts = {job.data: data_facts(job.data, job.training["image_size"]) for job in reversed(left)}
-    kinds = dict.fromkeys((job.method, facts[job.data].shape) for job in left)
-    first = {(job.method, facts[job.data].shape): job for job in reversed(left)}
+    kinds = dict.fromkeys((_methods(job), facts[job.data].shape) for job in left)
+    example = {(_methods(job), facts[job.data].shape): job for job in reversed(left)}
     rates, sizes = {}, {}
     with progress("Measuring", len(kinds) + len(facts), "pieces", transient=True) as advance:
         for kind in kinds:
-            rates[kind], sizes[kind] = _train_shortly(first[kind], kind[1])
+            rates[kind], sizes[kind] = _train_shortly(example[kind], kind[1])
             advance(1)
         evaluation = {}
         for data, fact in facts.items():
@@ -71,7 +71,7 @@ def estimate(folder: StudyFolder, left: Sequence[Job]) -> list[tuple[str, str]]:
     known = _measured_seconds(folder)
     training = measuring = disk = 0.0
     for job in left:
-        kind = (job.method, facts[job.data].shape)
+        kind = (_methods(job), facts[job.data].shape)
         training += job.training["steps"] * job.training["batch_size"] / rates[kind]
         measuring += known.get(job.data, evaluation[job.data])
         disk += sizes[kind] + _SCORES_BYTES
@@ -84,6 +84,11 @@ def estimate(folder: StudyFolder, left: Sequence[Job]) -> list[tuple[str, str]]:
         ("here", f"about {_duration(total / speedup)}: {processes} processes of {threads} threads"),
         ("disk", f"{disk / 1e9:,.1f} GB when finished"),
     ]
+
+
+def _methods(job: Job) -> str:
+    """The method of a run and those of its earlier stages, which take part in every step."""
+    return json.dumps([job.method, [_methods(stage) for stage in job.stages.values()]])
 
 
 def data_facts(data: str, image_size: int | None = None) -> DataFacts:
@@ -106,6 +111,7 @@ def _train_shortly(job: Job, shape: tuple[int, ...]) -> tuple[float, float]:
     import torch
 
     taken = [name for name in describe(job.method).settings if name not in (*job.hyperparameters, "labels")]
+    own = {name: value for name, value in job.hyperparameters.items() if name not in job.stages}
     settings = {name: job.training[name] for name in taken}
     labels = job.training.get("labels")
     if isinstance(labels, Mapping) and labels.get("labelled") is not None:
@@ -113,7 +119,7 @@ def _train_shortly(job: Job, shape: tuple[int, ...]) -> tuple[float, float]:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return training_rate(job.method, shape, _SECONDS, **settings, **job.hyperparameters)
+        return training_rate(job.method, shape, _SECONDS, job.stages, **settings, **own)
     finally:
         torch.set_num_threads(before)
 
@@ -236,11 +242,16 @@ def _measure() -> dict[str, float]:
 
 
 def training_rate(
-    method: str, image_shape: tuple[int, ...], seconds: float = _PACKING_SECONDS, **settings: object
+    method: str,
+    image_shape: tuple[int, ...],
+    seconds: float = _PACKING_SECONDS,
+    stages: Mapping[str, Job] | None = None,
+    **settings: object,
 ) -> tuple[float, int]:
     """Images per second of training a method on random images, in this process; and the bytes of its weights.
 
     The images have factors of two values, for methods that learn from labels or pairs; no more of them than latents.
+    Earlier ``stages`` are untrained.
     """
     import torch
 
@@ -255,7 +266,8 @@ def training_rate(
     images = np.random.default_rng(0).integers(0, 256, (256, *image_shape), np.uint8)
     count = min(4, int(settings.get("latent_size", 10)))  # type: ignore[call-overload]
     data = from_arrays(images, np.arange(len(images))[:, None] >> np.arange(count) & 1)
-    model = create(method, data, **settings)  # type: ignore[arg-type]
+    earlier = {name: stand_in(job, lambda _: data) for name, job in (stages or {}).items()}
+    model = create(method, data, **settings, **earlier)  # type: ignore[arg-type]
     model.initialise(0)
     keep_freed_memory()
     accelerate(model)

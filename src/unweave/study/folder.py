@@ -7,6 +7,9 @@
 A run is finished for a study when its evaluation-*.json for the study's metrics is there. Every file appears whole or
 not at all, and whoever works on a run holds its lock, which the operating system frees if the process dies.
 
+A run that needs another one waits until that one is trained, and has failed if that one failed to be: nothing of this
+is written down, so that it holds again as soon as the other is tried again.
+
 A process that dies cannot say why. Whoever started it, and lived to see it die, counts that against the run: the
 command for its workers, the driver of a Ray cluster for its tasks. A run that takes down too many processes without
 progress has failed. Where a machine goes down with everything on it, or the command is killed and its workers end with
@@ -22,6 +25,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +40,7 @@ if TYPE_CHECKING:  # to watch a study takes neither torch nor pydantic
     from unweave.study.spec import Study
 
 SPEC, PLAN = "study.yaml", "plan.json"
+TRAINED = "job.json"  # of a run: what it is; it appears when the training is done
 ATTEMPTS = 5  # a run that takes down so many processes without progress has failed
 
 
@@ -136,17 +141,52 @@ class StudyFolder(StudyPaths):
         """Whether a run has everything that the study asks for."""
         return (self.run(job.identity) / self.done_file).exists()
 
+    def is_trained(self, job: Job) -> bool:
+        """Whether a run is trained, whatever is still to be measured of it."""
+        return (self.run(job.identity) / TRAINED).exists()
+
+    def is_ready(self, job: Job) -> bool:
+        """Whether all runs that a run needs are trained."""
+        return all(self.is_trained(stage) for stage in job.stages.values())
+
     def failure(self, job: Job) -> Path:
         """Why a run failed. What a study with other metrics could not measure is not this one's."""
         return self.failure_file(job.identity, self.done_file)
 
     def has_failed(self, job: Job) -> bool:
-        """Whether a run failed and was not asked for again."""
-        return self.failure(job).exists() and not self.is_done(job)
+        """Whether a run, or the training of one that it needs, failed and was not asked for again."""
+        return not self.is_done(job) and (self.failure(job).exists() or self.failed_stage(job) is not None)
+
+    def failed_stage(self, job: Job) -> Job | None:
+        """The run to blame, if a run can not begin as the training of one that it needs failed."""
+        for stage in job.stages.values():
+            if not self.is_trained(stage):
+                if self.failure(stage).exists():
+                    return stage
+                blamed = self.failed_stage(stage)
+                if blamed is not None:
+                    return blamed
+        return None
 
     def pending(self) -> list[Job]:
-        """The runs that are neither done nor failed."""
-        return [job for job in self.jobs if not self.is_done(job) and not self.has_failed(job)]
+        """The runs that are neither done nor failed; those that others need come first."""
+        left = [job for job in self.jobs if not self.is_done(job) and not self.has_failed(job)]
+        return sorted(left, key=lambda job: -self._heights.get(job.identity, 0))
+
+    @cached_property
+    def _heights(self) -> dict[str, int]:
+        """Of each run that others need: how many runs, one after the other, wait for it at most."""
+        heights: dict[str, int] = {}
+
+        def raise_stages(job: Job, height: int) -> None:
+            for stage in job.stages.values():
+                if heights.get(stage.identity, 0) < height:
+                    heights[stage.identity] = height
+                raise_stages(stage, height + 1)
+
+        for job in self.jobs:
+            raise_stages(job, 1)
+        return heights
 
     def write(self) -> None:
         """Write the study and its plan; one of the same name that says something else is kept under another name."""
@@ -164,7 +204,10 @@ class StudyFolder(StudyPaths):
         write_text(self.failure(job), json.dumps(record, indent=1))
 
     def forgive(self) -> int:
-        """Forget the failures of the study's runs, so that they are tried again; how many there were."""
+        """Forget the failures of the study's runs, so that they are tried again; how many there were.
+
+        Runs that need a failed one count too: they are tried after it.
+        """
         failed = [job for job in self.jobs if self.has_failed(job)]
         for job in failed:
             self.attempts(job.identity).unlink(missing_ok=True)
@@ -172,13 +215,17 @@ class StudyFolder(StudyPaths):
         return len(failed)
 
     def failures(self) -> list[dict[str, Any]]:
-        """What is known of each failed run."""
-        records = []
-        for job in self.jobs:
-            if self.has_failed(job):
-                record = json.loads(self.failure(job).read_text())
-                records.append({**record, "strength": job.strength, "strength_name": job.strength_name})
-        return records
+        """What is known of each failed run; of one that needs a failed one, which that is and why it failed."""
+        return [self._failure_record(job) for job in self.jobs if self.has_failed(job)]
+
+    def _failure_record(self, job: Job) -> dict[str, Any]:
+        about = {"strength": job.strength, "strength_name": job.strength_name}
+        blamed = None if self.failure(job).exists() else self.failed_stage(job)
+        record: dict[str, Any] = json.loads(self.failure(blamed or job).read_text())
+        if blamed is not None:
+            error = needs_failed(blamed.identity, str(blamed), record["error"])
+            record = {**record, **job.as_dict(), "run": job.identity, "error": error}
+        return {**record, **about}
 
 
 def open_study(root: Path, name: str) -> StudyFolder:
@@ -209,6 +256,11 @@ def open_study(root: Path, name: str) -> StudyFolder:
     if "kinds" in content:
         return StudyFolder(root, name, Plan.from_json(content))
     return StudyFolder(root, name, plan(*load_study(paths.path / SPEC)))  # of an older version
+
+
+def needs_failed(identity: str, what: str, error: str) -> str:
+    """Why a run has failed that needs a failed one."""
+    return f"needs the run {identity} ({what}), which failed with {error}"
 
 
 def process_name(pid: int) -> str:

@@ -41,6 +41,8 @@ def expand(grid: Any, path: Path = ()) -> list[Point]:
 
     - axes: ``{method: beta_vae, beta: [1, 4]}``: every combination, the last axis fastest. An axis is a value, a
       list of values, or ``{range: 5}`` for 0, 1, 2, 3, 4 (also ``[start, stop]`` and ``[start, stop, step]``).
+      One whose value is a grid with a method of its own, ``first: {method: vae, steps: [10, 20]}``, is short for the
+      axes of that grid, ``{first.method: vae, first.steps: [10, 20]}``.
     - ``{product: [grid, …]}``: every combination of a point of each.
     - ``{zip: [grid, …]}``: the first point of each together, the second of each, …; equally many. Also
       ``{zip: {lambda_od: [1, 2], lambda_d: [10, 20]}}``.
@@ -50,6 +52,8 @@ def expand(grid: Any, path: Path = ()) -> list[Point]:
     --------
     >>> expand({"product": [{"method": "beta_vae", "beta": [1, 4]}, {"seed": 0}]})
     [{'method': 'beta_vae', 'beta': 1, 'seed': 0}, {'method': 'beta_vae', 'beta': 4, 'seed': 0}]
+    >>> expand({"method": "ms_vae", "first": {"method": "beta_vae", "beta": [1, 4]}})[1]
+    {'method': 'ms_vae', 'first.method': 'beta_vae', 'first.beta': 4}
     """
     if isinstance(grid, list) and grid:
         return [point for i, part in enumerate(grid) for point in expand(part, (*path, i))]
@@ -57,8 +61,8 @@ def expand(grid: Any, path: Path = ()) -> list[Point]:
         raise GridError(path, f"{grid!r}: a grid is a mapping of axes, or one of {', '.join(OPERATORS)}")
     operators = [key for key in grid if key in OPERATORS]
     if not operators:
-        axes = [[(name, value) for value in axis_values(axis, (*path, name))] for name, axis in grid.items()]
-        return [dict(point) for point in product(*axes)]
+        axes = [_axis_points(name, axis, (*path, name)) for name, axis in grid.items()]
+        return [_joined(points, path) for points in product(*axes)]
     if len(grid) > 1:
         raise GridError(path, f"{operators[0]} stands alone; put further axes into its list")
     parts = grid[operators[0]]
@@ -91,6 +95,29 @@ def axis_values(axis: Any, path: Path) -> list[Any]:
     return axis if isinstance(axis, list) else [axis]
 
 
+def holds_runs(value: Any) -> bool:
+    """Whether the value of an axis is a grid itself, of runs with a method of their own.
+
+    Examples
+    --------
+    >>> holds_runs({"method": "beta_vae", "beta": [1, 4]}), holds_runs({"range": 5})
+    (True, False)
+    """
+    return isinstance(value, dict) and ("method" in value or any(key in value for key in OPERATORS))
+
+
+def below(point: Mapping[str, Any], name: str) -> Point:
+    """What a point says of the runs that one of its axes holds.
+
+    Examples
+    --------
+    >>> below({"method": "ms_vae", "first.method": "beta_vae", "first.beta": 4}, "first")
+    {'method': 'beta_vae', 'beta': 4}
+    """
+    prefix = f"{name}."
+    return {key.removeprefix(prefix): value for key, value in point.items() if key.startswith(prefix)}
+
+
 def find_axis(grid: Any, settings: Mapping[str, Any], name: str, path: Path = ()) -> Path | None:
     """The path of an axis in the part of a grid that has a point with these settings; of its value, if it has several.
 
@@ -98,6 +125,8 @@ def find_axis(grid: Any, settings: Mapping[str, Any], name: str, path: Path = ()
     --------
     >>> find_axis([{"beta": [1, 4]}, {"beta": 16}], {"beta": 4}, "beta")
     (0, 'beta', 1)
+    >>> find_axis({"first": {"method": "beta_vae", "beta": 16}}, {"first.method": "beta_vae", "first.beta": 16}, "first.beta")
+    ('first', 'beta')
     """
     if isinstance(grid, list):
         parts = (find_axis(part, settings, name, (*path, i)) for i, part in enumerate(grid))
@@ -107,18 +136,41 @@ def find_axis(grid: Any, settings: Mapping[str, Any], name: str, path: Path = ()
     for operator in OPERATORS:
         if operator in grid:
             return find_axis(grid[operator], settings, name, (*path, operator))
-    values = {axis: _values_or_none(given, (*path, axis)) for axis, given in grid.items()}
-    if name not in values or any(settings.get(axis) not in known for axis, known in values.items()):
-        return None
-    listed = isinstance(grid[name], list)
-    return (*path, name, values[name].index(settings[name])) if listed else (*path, name)
+    for axis, given in grid.items():
+        if not _has_point(axis, given, settings):
+            return None
+    for axis, given in grid.items():
+        values = given if isinstance(given, list) else [given]
+        for number, value in enumerate(values):
+            here = (*path, axis, number) if isinstance(given, list) else (*path, axis)
+            if axis == name and (value == settings.get(name) or not isinstance(given, list)):
+                return here
+            if holds_runs(value) and name.startswith(f"{axis}."):
+                found = find_axis(value, below(settings, axis), name.removeprefix(f"{axis}."), here)
+                if found is not None:
+                    return found
+    return None
 
 
-def _values_or_none(axis: Any, path: Path) -> list[Any]:
+def _axis_points(name: str, axis: Any, path: Path) -> list[Point]:
+    """An axis as points: one per value, or those of the grids that it holds."""
+    points: list[Point] = []
+    for number, value in enumerate(axis_values(axis, path)):
+        if holds_runs(value):
+            inner = expand(value, (*path, number) if isinstance(axis, list) else path)
+            points += [{f"{name}.{key}": setting for key, setting in point.items()} for point in inner]
+        else:
+            points.append({name: value})
+    return points
+
+
+def _has_point(name: str, axis: Any, settings: Mapping[str, Any]) -> bool:
+    """Whether an axis has a point with these settings."""
     try:
-        return axis_values(axis, path)
+        points = _axis_points(name, axis, ())
     except GridError:
-        return []
+        return False
+    return any(all(settings.get(key) == value for key, value in point.items()) for point in points)
 
 
 def _joined(points: tuple[Point, ...], path: Path) -> Point:

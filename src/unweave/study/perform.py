@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Literal
 
 from filelock import Timeout
@@ -16,15 +17,15 @@ from unweave.data import Dataset, load
 from unweave.files import remove_leftovers, write_text
 from unweave.methods import EncodesWithLabels, Method, create
 from unweave.methods.registry import describe
-from unweave.study.folder import ATTEMPTS, StudyFolder, begin_attempt
+from unweave.study.folder import ATTEMPTS, TRAINED, StudyFolder, begin_attempt
 from unweave.study.planning import Job
 from unweave.study.scores import applicable, gather, measure, with_labels
 from unweave.study.spec import TRAIN_SETTINGS
-from unweave.training import Callback, train
+from unweave.training import Callback, Run, plan, train
 from unweave.training.run import STATE, steps_done
 from unweave.training.score_file import SCORES
 
-Outcome = Literal["done", "failed", "busy"]
+Outcome = Literal["done", "failed", "busy", "waiting"]
 OnProgress = Callable[[Job, str, float], None]  # a run, what is done of it, and how much of that (0 to 1)
 
 
@@ -34,9 +35,14 @@ def perform(
     device: str = "auto",
     on_progress: OnProgress = lambda job, part, share: None,
 ) -> Outcome:
-    """Do what is left of a run. An error is recorded and ends this run only; "busy": another process is on it."""
+    """Do what is left of a run. An error is recorded and ends this run only.
+
+    "busy": another process is on it; "waiting": a run that it needs is not trained yet.
+    """
     if folder.is_done(job):
         return "done"
+    if not folder.is_ready(job):
+        return "failed" if folder.has_failed(job) else "waiting"
     lock = folder.lock(job.identity)
     try:
         lock.acquire()
@@ -66,17 +72,26 @@ def load_data(name: str, size: int | None) -> Dataset:
     return load(name, image_size=size)
 
 
-def create_method(job: Job) -> tuple[Method, Dataset]:
-    """A run's method, as yet untrained, and its data."""
-    data = load_data(job.data, job.training["image_size"])
+def create_method(job: Job, data: Dataset, stages: Mapping[str, Path | Run]) -> Method:
+    """A run's method, as yet untrained, on top of its earlier stages, by hyperparameter: runs, or their folders."""
     taken = [name for name in describe(job.method).settings if name not in job.hyperparameters]
     settings = {name: job.training[name] for name in taken}
-    return create(job.method, data, **settings, **job.hyperparameters), data
+    return create(job.method, data, **{**settings, **job.hyperparameters, **stages})
+
+
+def stand_in(job: Job, data_of: Callable[[Job], Dataset]) -> Run:
+    """A run that says it is finished and was never trained: what needs it can be put together to be checked."""
+    data = data_of(job)
+    method = create_method(job, data, {name: stand_in(each, data_of) for name, each in job.stages.items()})
+    settings = {name: job.training[name] for name in TRAIN_SETTINGS}
+    return Run(plan(method, data, seed=job.seed, **settings), method, step=settings["steps"], data=data)
 
 
 def _finish(folder: StudyFolder, job: Job, device: str, on_progress: OnProgress) -> None:
     on_progress(job, "loading", 0.0)
-    method, data = create_method(job)
+    data = load_data(job.data, job.training["image_size"])
+    stages = {name: folder.run(stage.identity) for name, stage in job.stages.items()}
+    method = create_method(job, data, stages)
     path = folder.run(job.identity)
     for part in (path, path / SCORES):
         remove_leftovers(part)  # we hold the lock: nobody else writes here
@@ -94,7 +109,7 @@ def _finish(folder: StudyFolder, job: Job, device: str, on_progress: OnProgress)
         **{name: job.training[name] for name in TRAIN_SETTINGS},
     )
     seconds = time.monotonic() - start
-    write_text(path / "job.json", json.dumps(job.as_dict(), indent=1))
+    write_text(path / TRAINED, json.dumps(job.as_dict(), indent=1))
     known = method.label_modes if isinstance(method, EncodesWithLabels) else ()
     modes = [mode for mode in known if mode in folder.study.evaluation.labels]
     units = with_labels([unit for unit in folder.units if applicable(unit, data, method)], modes)

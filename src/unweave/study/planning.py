@@ -1,5 +1,8 @@
 """From a study file to its plan: its runs, with every setting resolved, and what is measured of each.
 
+A run may need another: ``{method: ms_vae, first: {method: beta_tcvae, beta: 4}}`` is a run of ``ms_vae`` on top of one
+of ``beta_tcvae``, its first stage. That one is a run of the plan like any other, once for all that need it.
+
 The driver plans a study once and writes the plan into the study's folder; workers and Ray tasks read it there.
 """
 
@@ -10,15 +13,15 @@ import json
 import math
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unweave.errors import ArgumentError, DataError, UnweaveError, unknown_name
-from unweave.study.grid import GridError, Point, expand, find_axis
+from unweave.study.grid import GridError, Point, below, expand, find_axis
 from unweave.study.source import Source
-from unweave.study.spec import METHOD_SETTINGS, Study, Training
+from unweave.study.spec import METHOD_SETTINGS, TRAIN_SETTINGS, Study, Training
 
 if TYPE_CHECKING:
     from unweave.methods.catalogue import MethodInfo
@@ -26,8 +29,10 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _DEFAULTS = Training().model_dump()
-_SEED = uuid.uuid4().hex  # stands for a seed in what is hashed, and for nothing else
+_SEED, _STAGE = uuid.uuid4().hex, uuid.uuid4().hex  # stand for these in what is hashed, and for nothing else
 _AXES = {"data set": "data"}  # arguments that a grid calls otherwise
+# What an earlier stage takes over from the run that needs it, unless it says otherwise.
+_SHARED = ("data", "seed", "image_size", *TRAIN_SETTINGS)
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class Job:
     method
         a method's name.
     hyperparameters
-        all of the method's own, defaults included.
+        all of the method's own, defaults included. An earlier stage is given by the identity of its run.
     training
         the fields of :class:`~unweave.study.spec.Training` that the method takes.
     seed
@@ -50,6 +55,8 @@ class Job:
         the hash of all settings. It names the run's directory, and is equal in every study that contains the run.
     content
         of a folder of images: a hash of the images, wherever the folder is.
+    stages
+        by hyperparameter, the runs that must have been trained before: the method's earlier stages.
     """
 
     data: str
@@ -59,6 +66,7 @@ class Job:
     seed: int
     identity: str
     content: str = ""
+    stages: Mapping[str, Job] = field(default_factory=dict)
 
     @property
     def strength_name(self) -> str:
@@ -73,8 +81,10 @@ class Job:
 
     @property
     def group(self) -> str:
-        """What is common to the runs that differ in their seed only."""
-        return _hash({**_identifying(self), "seed": None})
+        """What is common to the runs that differ in their seed, and in those of their earlier stages, only."""
+        stages = {name: stage.group for name, stage in self.stages.items()}
+        without = replace(self, hyperparameters={**self.hyperparameters, **stages})
+        return _hash({**_identifying(without), "seed": None})
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as they are hashed and stored."""
@@ -90,13 +100,23 @@ class Job:
 
     def settings(self) -> dict[str, Any]:
         """Everything by the name that a grid may give it."""
-        qualified = {f"method.{name}": value for name, value in self.hyperparameters.items()}
+        own = {name: value for name, value in self.hyperparameters.items() if name not in self.stages}
+        qualified = {f"method.{name}": value for name, value in own.items()}
         about = {"data": self.data, "method": self.method, "seed": self.seed}
-        return {**qualified, **self.hyperparameters, **self.training, **about}
+        settings = {**qualified, **own, **self.training, **about}
+        for stage, job in self.stages.items():
+            settings |= {f"{stage}.{name}": value for name, value in job.settings().items()}
+        return settings
+
+    @property
+    def label(self) -> str:
+        """The method with its strength, and those of its earlier stages: "ms_vae latent_size 5 after vae"."""
+        strength = f" {self.strength_name} {self.strength:g}" if not math.isnan(self.strength) else ""
+        stages = " and ".join(stage.label for stage in self.stages.values())
+        return f"{self.method}{strength}" + (f" after {stages}" if stages else "")
 
     def __str__(self) -> str:
-        strength = f" {self.strength_name} {self.strength:g}" if self.strength_name else ""
-        return f"{self.method}{strength} on {self.data}, seed {self.seed}"
+        return f"{self.label} on {self.data}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -127,11 +147,12 @@ class Plan:
         kinds: dict[str, int] = {}  # runs that differ in their seed only share their settings
         runs = []
         for job in self.jobs:
-            kind = json.dumps(
-                [job.data, job.method, dict(job.hyperparameters), dict(job.training), job.content]
-            )
+            own = {name: None if name in job.stages else v for name, v in job.hyperparameters.items()}
+            kind = json.dumps([job.data, job.method, own, dict(job.training), job.content])
             number = kinds.setdefault(kind, len(kinds))
+            needs = {name: stage.identity for name, stage in job.stages.items()}
             runs.append([job.identity, job.data, job.method, job.strength, job.seed, number])
+            runs[-1] += [needs] if needs else []
         parts = {
             "done": self.done_file,
             "study": self.study.as_dict(),
@@ -146,12 +167,14 @@ class Plan:
         """The plan that :meth:`to_json` wrote."""
         from unweave.study.scores import Unit
 
-        jobs = []
-        for identity, _, _, _, seed, number in parts["runs"]:
+        jobs: dict[str, Job] = {}
+        for identity, _, _, _, seed, number, *needs in parts["runs"]:
             data, method, hyperparameters, training, content = parts["kinds"][number]
-            jobs.append(Job(data, method, hyperparameters, training, seed, identity, content))
+            stages = {name: jobs[stage] for one in needs for name, stage in one.items()}  # they come before
+            hyperparameters = {**hyperparameters, **{name: stage.identity for name, stage in stages.items()}}
+            jobs[identity] = Job(data, method, hyperparameters, training, seed, identity, content, stages)
         units = [Unit(**values) for values in parts["units"]]
-        return Plan(Study.model_validate(parts["study"]), jobs, units)
+        return Plan(Study.model_validate(parts["study"]), list(jobs.values()), units)
 
 
 def plan(study: Study, source: Source | None = None) -> Plan:
@@ -174,7 +197,7 @@ def plan(study: Study, source: Source | None = None) -> Plan:
 
 
 def plan_jobs(study: Study, source: Source | None = None) -> list[Job]:
-    """All runs of a study, in the order of its grid, each once."""
+    """All runs of a study, in the order of its grid, each once; before a run those that it needs."""
     source = source or Source({})
     try:
         points = expand(study.runs, ("runs",))
@@ -189,8 +212,14 @@ def plan_jobs(study: Study, source: Source | None = None) -> list[Job]:
         except UnweaveError as error:
             line = line_of_setting(error, point, source)
             raise DataError(f"{line}: in the grid's point {point}: {error}") from error
-        jobs.setdefault(job.identity, job)
+        for each in with_stages(job):
+            jobs.setdefault(each.identity, each)
     return list(jobs.values())
+
+
+def with_stages(job: Job) -> list[Job]:
+    """A run after all that it needs, and that those need."""
+    return [*(one for stage in job.stages.values() for one in with_stages(stage)), job]
 
 
 def missing_methods(jobs: Sequence[Job]) -> list[str]:
@@ -202,15 +231,27 @@ def missing_methods(jobs: Sequence[Job]) -> list[str]:
 
 def line_of_setting(error: Exception, settings: Mapping[str, Any], source: Source) -> str:
     """The line of the setting that an error names, of a run with these settings; else that of the whole grid."""
+    prefix = ""
+    while isinstance(error, _StageError):
+        prefix, error = f"{prefix}{error.stage}.", error.error
     if not isinstance(error, ArgumentError):
         return source.line(("runs",))
     name = _AXES.get(error.argument, error.argument)
     for axis in (name, f"method.{name}", str(error.value)):  # of an unknown name, the value is the axis
-        path = find_axis(source.values.get("runs"), settings, axis, ("runs",))
+        path = find_axis(source.values.get("runs"), settings, prefix + axis, ("runs",))
         if path is not None:
-            return source.line(path if axis.endswith(name) else path[: path.index(axis) + 1])
+            is_name = axis != name and not axis.endswith(name)
+            return source.line(path[:-1] if is_name and isinstance(path[-1], int) else path)
     named = [path for path in source.lines if path[:1] in (("runs",), ("training",)) and path[-1] == name]
     return source.line(named[0] if len(named) == 1 else ("runs",))
+
+
+class _StageError(UnweaveError):
+    """An earlier stage is at fault."""
+
+    def __init__(self, stage: str, error: UnweaveError) -> None:
+        self.stage, self.error = stage, error
+        super().__init__(f"{stage}: {error}")
 
 
 class _Resolver:
@@ -218,7 +259,9 @@ class _Resolver:
 
     def __init__(self, study: Study) -> None:
         self.defaults, self.later = study.training.model_dump(), study.requires
-        self.first: dict[str, tuple[Job, tuple[str, str]]] = {}
+        self.kinds: dict[
+            str, tuple[Job, str]
+        ] = {}  # a run of each, and what is hashed, with marks for the rest
         self.contents: dict[str, str] = {}
 
     def job(self, point: Point) -> Job:
@@ -226,31 +269,71 @@ class _Resolver:
         for name in ("data", "method", "seed"):
             if name not in point:
                 raise ArgumentError(name, None, "every run needs data, method and seed")
-        settings = dict(point)
+        names = _stage_names(point)
+        settings = {key: value for key, value in point.items() if key.partition(".")[0] not in names}
         seed = settings.pop("seed")
         if type(seed) is not int or seed < 0:
             raise ArgumentError("seed", seed, "needs a whole number >= 0")
-        key = repr(settings)
-        if key not in self.first:
-            job = self._without_seed(settings)
-            before, after = json.dumps({**_identifying(job), "seed": _SEED}, sort_keys=True).split(
-                f'"{_SEED}"'
-            )
-            self.first[key] = job, (before, after)
-        job, (before, after) = self.first[key]
-        identity = hashlib.sha256(f"{before}{seed}{after}".encode()).hexdigest()[:20]
-        return Job(job.data, job.method, job.hyperparameters, job.training, seed, identity, job.content)
+        key = repr((settings, names))
+        if key not in self.kinds:
+            kind = self._kind(settings, names)
+            text = json.dumps({**_identifying(kind), "seed": _SEED}, sort_keys=True)
+            self.kinds[key] = kind, text
+        kind, text = self.kinds[key]
+        stages = {name: self._stage(name, point) for name in names}
+        identities = {name: stage.identity for name, stage in stages.items()}
+        text = text.replace(f'"{_SEED}"', str(seed))
+        for name in names:
+            text = text.replace(f'"{_STAGE}{name}"', f'"{identities[name]}"')
+        return replace(
+            kind,
+            hyperparameters={**kind.hyperparameters, **identities},
+            seed=seed,
+            identity=hashlib.sha256(text.encode()).hexdigest()[:20],
+            stages=stages,
+        )
 
-    def _without_seed(self, settings: dict[str, Any]) -> Job:
+    def _stage(self, name: str, point: Point) -> Job:
+        """The run that is an earlier stage of the one at a point."""
+        shared = {key: point[key] for key in _SHARED if key in point}
+        try:
+            return self.job({**shared, **below(point, name)})
+        except UnweaveError as error:
+            raise _StageError(name, error) from error
+
+    def _kind(self, settings: dict[str, Any], stages: Sequence[str]) -> Job:
+        """The run with these settings, without its seed; marks stand for the identities of its stages."""
         axes = settings.keys() & self.defaults.keys()
+        settings = dict(settings)
         data, method = settings.pop("data"), settings.pop("method")
         training = {name: settings.pop(name, default) for name, default in self.defaults.items()}
         # "method.steps" is a hyperparameter whose name the training takes for itself.
         given = {name.removeprefix("method."): value for name, value in settings.items()}
+        given |= {name: _STAGE + name for name in stages}
         hyperparameters, training = _resolve(data, method, given, training, axes, self.later)
         if data not in self.contents:
             self.contents[data] = _content(data)
         return Job(data, method, hyperparameters, training, 0, "", self.contents[data])
+
+
+def _stage_names(point: Point) -> list[str]:
+    """The axes of a point that hold runs, checked: hyperparameters of its method that are earlier stages."""
+    from unweave.methods.registry import METHODS, describe
+
+    names = dict.fromkeys(name for name, dot, _ in (key.partition(".") for key in point) if dot)
+    names.pop("method", None)  # method.steps is a hyperparameter of the run's own
+    method = point["method"]
+    known = describe(method).stages if isinstance(method, str) and method in METHODS else tuple(names)
+    for name in names:
+        if name not in known:
+            given = below(point, name)
+            raise ArgumentError(name, given.get("method"), f"{method} has no earlier stage of this name")
+        if name in point:
+            raise ArgumentError(name, point[name], f"is given with settings of its own: {below(point, name)}")
+    for name in known:
+        if point.get(name) is not None:
+            raise ArgumentError(name, point[name], "needs a mapping in a study: {method: …}")
+    return list(names)
 
 
 def _resolve(

@@ -1,7 +1,8 @@
-"""The results of a study: one tidy table, a row per run, metric, representation, labels and protocol."""
+"""The results of a study: one tidy table, a row per run, metric, representation, part, labels and protocol."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,8 +15,10 @@ from unweave.optional import require
 from unweave.study.spec import LABEL_MODES, split_representation
 
 # The columns of results.parquet, in order. ``strength`` is the method's first hyperparameter (NaN if it has none);
-# ``settings`` is everything else that a run was given, as JSON. ``representation`` is "mean" or "sampled"; ``labels``
+# ``settings`` is everything else that a run was given, as JSON. ``first`` is the run that is its first stage, with
+# ``first_method`` and ``first_strength`` (that run's method and strength); "" and NaN if it has none. ``representation`` is "mean" or "sampled"; ``labels``
 # is what an encoder that takes labels u got as u: "given" (the true ones), "predicted", "unknown"; "" if it takes none.
+# ``part`` is the part of the codes that was scored, "c" or "z" of a multi-stage model, say; "" for all of the code.
 # Of a method without such settings ``latent_size`` is empty and ``correlation`` is 0, as of all independent noise.
 # ``seconds`` is what computing the score took.
 COLUMNS: dict[str, str] = {
@@ -29,14 +32,26 @@ COLUMNS: dict[str, str] = {
     "latent_size": "Int64",
     "steps": "int64",
     "settings": "str",
+    "first": "str",
+    "first_method": "str",
+    "first_strength": "float64",
     "metric": "str",
     "representation": "str",
     "labels": "str",
+    "part": "str",
     "protocol": "str",
     "value": "float64",
     "seconds": "float64",
 }
 RUN_COLUMNS = list(COLUMNS)[: list(COLUMNS).index("metric")]
+# What columns say of a run or a score to which they do not apply; tables of older versions lack them.
+ABSENT: dict[str, Any] = {
+    "first": "",
+    "first_method": "",
+    "first_strength": math.nan,
+    "labels": "",
+    "part": "",
+}
 TABLE = "results.parquet"
 T = TypeVar("T")
 
@@ -97,7 +112,7 @@ def load(path: Path | str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        a row per run, metric, representation, labels and protocol.
+        a row per run, metric, representation, part, labels and protocol.
 
     Examples
     --------
@@ -113,8 +128,8 @@ def load(path: Path | str) -> pd.DataFrame:
         table = pd.read_parquet(file)
     except (OSError, ValueError) as error:
         raise DataError(f"{file}: not a results table ({error})") from error
-    if "labels" not in table.columns and "representation" in table.columns:
-        table = _with_labels(table)
+    if "representation" in table.columns and any(name not in table.columns for name in ABSENT):
+        table = _converted(table)
     missing = [name for name in COLUMNS if name not in table.columns]
     if missing:
         raise DataError(f"{file}: not a results table (it has no column {missing[0]!r})")
@@ -142,12 +157,15 @@ def query(table: pd.DataFrame, sql: str) -> pd.DataFrame:
 
 
 def as_table(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """Rows as a table with all columns in their types; a row without ``labels`` is of an encoder that takes none.
+    """Rows as a table with all columns in their types.
+
+    A row without ``labels`` is of an encoder that takes none, one without ``part`` of all of the code, one without
+    ``first`` of a run that needs no other.
 
     >>> as_table([]).shape
-    (0, 16)
+    (0, 20)
     """
-    return pd.DataFrame([{"labels": "", **row} for row in rows], columns=list(COLUMNS)).astype(COLUMNS)
+    return pd.DataFrame([{**ABSENT, **row} for row in rows], columns=list(COLUMNS)).astype(COLUMNS)
 
 
 def select(
@@ -156,6 +174,7 @@ def select(
     representation: str | None = None,
     protocol: str | None = None,
     labels: str | None = None,
+    part: str | None = None,
 ) -> pd.DataFrame:
     """The rows of one metric; at most one row per run.
 
@@ -172,12 +191,14 @@ def select(
     labels
         of an encoder that takes labels u, which scores: with u "given", "predicted" or "unknown". By default those
         that no true label went into (predicted, else unknown), so that they compare with other methods'.
+    part
+        of the codes: "c" or "z", say, or "" for all of the code. By default all of it, if the metric was computed so.
 
     Examples
     --------
     >>> import pandas as pd
     >>> table = pd.DataFrame({"run": ["a", "a"], "metric": "mig", "representation": ["mean", "sampled"],
-    ...                       "labels": "", "protocol": "dlib", "value": [0.4, 0.3]})
+    ...                       "labels": "", "part": "", "protocol": "dlib", "value": [0.4, 0.3]})
     >>> uw.study.select(table, "mig")["value"].tolist()
     [0.4]
     """
@@ -186,6 +207,13 @@ def select(
     rows = table[table["metric"] == metric]
     if rows.empty:
         raise NotInStudyError(f"the study has no metric {metric!r}")
+    parts = rows["part"].unique().tolist()
+    wanted_part = part if part is not None else "" if "" in parts else parts[0]
+    rows = rows[rows["part"] == wanted_part]
+    if rows.empty:
+        raise NotInStudyError(
+            f"the study has {metric!r} of {_part_names(parts)} only, not of {_part_names([part])}"
+        )
     known = rows["representation"].unique().tolist()
     wanted = representation or ("mean" if "mean" in known else known[0])
     preference = {"": 0, labels: 1} if labels else {"": 0, "predicted": 1, "unknown": 2}
@@ -224,12 +252,19 @@ def wide(table: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     return runs.join(columns).reset_index()
 
 
-def _with_labels(table: pd.DataFrame) -> pd.DataFrame:
-    """A table of an older version, with the column ``labels``."""
-    names = {name: split_representation(name) for name in table["representation"].unique()}
-    table = table.assign(
-        representation=table["representation"].map({name: parts[0] for name, parts in names.items()}),
-        labels=table["representation"].map({name: parts[1] for name, parts in names.items()}),
-    ).astype({"representation": "str", "labels": "str"})
+def _part_names(parts: list[Any]) -> str:
+    return ", ".join(f"the part {part!r}" if part else "all of the code" for part in parts)
+
+
+def _converted(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of an older version, with the columns that came later."""
+    if "labels" not in table.columns:
+        names = {name: split_representation(name) for name in table["representation"].unique()}
+        table = table.assign(
+            representation=table["representation"].map({name: parts[0] for name, parts in names.items()}),
+            labels=table["representation"].map({name: parts[1] for name, parts in names.items()}),
+        ).astype({"representation": "str", "labels": "str"})
+    lacking = {name: value for name, value in ABSENT.items() if name not in table.columns}
+    table = table.assign(**lacking).astype({name: COLUMNS[name] for name in lacking})
     known = [name for name in COLUMNS if name in table.columns]
     return table[[*known, *(name for name in table.columns if name not in COLUMNS)]]

@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,14 +23,29 @@ from unweave.evaluation.model_metrics import MODEL_METRICS, SAMPLED_FORMS, find_
 from unweave.files import replacing, write_text
 from unweave.metrics import METRICS, Score
 from unweave.study.source import Source
-from unweave.study.spec import LABEL_MODES, Evaluation, LabelMode, MetricEntry, split_representation
+from unweave.study.spec import (
+    LABEL_MODES,
+    WHOLE_CODE,
+    Evaluation,
+    LabelMode,
+    MetricEntry,
+    split_representation,
+)
 from unweave.training.score_file import SCORES, ScoreFile
 
 if TYPE_CHECKING:
     from unweave.data import Dataset
     from unweave.training import Run
 
-COLUMNS = ["metric", "representation", "labels", "value", "protocol", "seconds"]  # of the rows of a run
+COLUMNS = [
+    "metric",
+    "representation",
+    "labels",
+    "part",
+    "value",
+    "protocol",
+    "seconds",
+]  # of the rows of a run
 UDR = "udr"
 UDR_IMAGES = 1_000
 _TRIAL = 40  # points
@@ -51,6 +67,8 @@ class Unit:
         as ``unweave.evaluate`` takes them.
     labels
         what an encoder that takes labels u gets as u: "given", "predicted" or "unknown"; None if it takes none.
+    part
+        a named part of the codes; "" for all of them.
     """
 
     label: str
@@ -62,6 +80,7 @@ class Unit:
     seed: int
     params: dict[str, Any]
     labels: LabelMode | None = None
+    part: str = ""
 
     @property
     def file(self) -> str:
@@ -71,7 +90,8 @@ class Unit:
         values = json.dumps({**self.as_dict(), "representation": representation}, sort_keys=True, default=str)
         digest = hashlib.sha256(values.encode()).hexdigest()[:10]
         suffix = "safetensors" if self.metric == UDR else "json"  # of a run alone UDR knows the codes only
-        return f"{self.label}-{representation}-{digest}.{suffix}"
+        part = f"-{self.part}" if self.part else ""
+        return f"{self.label}-{representation}{part}-{digest}.{suffix}"
 
     @property
     def codes(self) -> str:
@@ -80,27 +100,36 @@ class Unit:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as they are hashed and stored."""
-        return {name: value for name, value in asdict(self).items() if (name, value) != ("labels", None)}
+        added = {"labels": None, "part": ""}  # units are older than these
+        return {name: v for name, v in asdict(self).items() if name not in added or v != added[name]}
 
 
 def units(evaluation: Evaluation, source: Source | None = None) -> list[Unit]:
     """All units of an evaluation, checked; with ``source``, the message of a mistake has its line."""
     source = source or Source({})
-    known: dict[tuple[str, str], Unit] = {}
-    for representation in evaluation.representations:
+    known: dict[tuple[str, str, str], Unit] = {}
+    for part, representation in product(evaluation.parts, evaluation.representations):
         for entry in _entries(evaluation):
             try:
-                unit = _checked_unit(entry, representation, evaluation, known)
+                unit = _checked_unit(
+                    entry, representation, "" if part == WHOLE_CODE else part, evaluation, known
+                )
             except ArgumentError as error:
                 line = line_of_metric(error, evaluation, entry.name, source)
                 given = {**evaluation.params.get(entry.metric, {}), **entry.params}
                 whose = f"{entry.name}: " if error.argument in given else ""
                 raise DataError(f"{line}: {whose}{error}") from error
-            known.setdefault((unit.label, unit.representation), unit)
+            known.setdefault((unit.label, unit.representation, unit.part), unit)
     for name in evaluation.params:
         if name not in {entry.metric for entry in _entries(evaluation)}:
             unused = ArgumentError("evaluation.params", name, "is not one of the study's metrics")
             raise DataError(f"{source.line(('evaluation', 'params', name))}: {unused}")
+    parts = {unit.part for unit in known.values()}
+    for number, part in enumerate(evaluation.parts):
+        if part != WHOLE_CODE and part not in parts:
+            line = source.line(("evaluation", "parts", number))
+            unused = ArgumentError("evaluation.parts", part, "none of the metrics is of a part of the codes")
+            raise DataError(f"{line}: {unused}")
     return list(known.values())
 
 
@@ -118,9 +147,13 @@ def with_labels(units: Sequence[Unit], modes: Sequence[LabelMode]) -> list[Unit]
 
 
 def applicable(unit: Unit, data: Dataset, method: object) -> bool:
-    """Whether a unit can be computed for a method on a data set: many need discrete factors."""
+    """Whether a unit can be computed for a method on a data set: many need discrete factors, some a part of a code."""
     from unweave.evaluation import applies
+    from unweave.methods import Encodes
 
+    parts = method.parts if isinstance(method, Encodes) else {}
+    if unit.part and (unit.part not in parts or len(parts) == 1):  # the one part of a code is all of it
+        return False
     return applies(find_metric(unit.metric), data, method)
 
 
@@ -207,6 +240,7 @@ def measure(
             params={unit.metric: unit.params for unit in together},
             codes=cast(Any, together[0].codes),
             labels=together[0].labels,
+            part=together[0].part or None,
             on_score=keep,
         )
 
@@ -231,7 +265,8 @@ def gather(run: Path, units: Sequence[Unit], done_file: str, training_seconds: f
             kept = ScoreFile.read(run / SCORES / unit.file)
             for metric, representation, value in kept.rows:
                 codes, _ = split_representation(representation)  # in one word if an older version wrote it
-                rows.append([metric, codes, unit.labels or "", value, unit.protocol, kept.seconds])
+                which = [metric, codes, unit.labels or "", unit.part]
+                rows.append([*which, value, unit.protocol, kept.seconds])
     content = {
         "columns": COLUMNS,
         "rows": rows,
@@ -247,7 +282,7 @@ def read_scores(path: Path) -> list[dict[str, Any]]:
     if "columns" in content:
         return [dict(zip(content["columns"], row, strict=True)) for row in content["rows"]]
     return [
-        dict(zip(COLUMNS, (metric, *split_representation(name), *rest), strict=True))
+        dict(zip(COLUMNS, (metric, *split_representation(name), "", *rest), strict=True))
         for metric, name, *rest in content["rows"]
     ]
 
@@ -274,21 +309,25 @@ def _entries(evaluation: Evaluation) -> Iterator[MetricEntry]:
 
 
 def _checked_unit(
-    entry: MetricEntry, representation: str, evaluation: Evaluation, known: Mapping[tuple[str, str], Unit]
+    entry: MetricEntry,
+    representation: str,
+    part: str,
+    evaluation: Evaluation,
+    known: Mapping[tuple[str, str, str], Unit],
 ) -> Unit:
-    unit = _unit(entry, representation, evaluation)
+    unit = _unit(entry, representation, part, evaluation)
     params = {
         name: value for name, value in unit.params.items() if (unit.metric, name) != (UDR, "num_images")
     }
     find_metric(unit.metric).check_params(params)
-    if known.get((unit.label, unit.representation), unit) != unit:
+    if known.get((unit.label, unit.representation, unit.part), unit) != unit:
         raise ArgumentError(
             "metrics", entry.name, "is there twice with other parameters; name one with 'as:'"
         )
     return unit
 
 
-def _unit(entry: MetricEntry, representation: str, evaluation: Evaluation) -> Unit:
+def _unit(entry: MetricEntry, representation: str, part: str, evaluation: Evaluation) -> Unit:
     if entry.metric not in METRICS and entry.metric not in MODEL_METRICS:
         raise unknown_name("metric", entry.metric, [*METRICS, *MODEL_METRICS])
     if entry.metric == UDR or find_metric(entry.metric).of_posterior:
@@ -312,6 +351,7 @@ def _unit(entry: MetricEntry, representation: str, evaluation: Evaluation) -> Un
         num_test=evaluation.num_test,
         seed=evaluation.seed,
         params=params,
+        part="" if metric == UDR or find_metric(metric).takes == "method" else part,
     )
 
 
@@ -320,7 +360,8 @@ def _rounds(missing: Sequence[Unit]) -> list[list[Unit]]:
     rounds: list[list[Unit]] = []
     for unit in missing:
         for together in rounds:
-            same = (together[0].codes, together[0].labels) == (unit.codes, unit.labels)
+            first = together[0]
+            same = (first.codes, first.labels, first.part) == (unit.codes, unit.labels, unit.part)
             same &= UDR not in (unit.metric, together[0].metric)
             if same and unit.metric not in {other.metric for other in together}:
                 together.append(unit)

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from unweave.errors import ArgumentError, DataError
+from unweave.study.grid import OPERATORS, holds_runs
 
 Key = str | int
 Keys = tuple[Key, ...]
@@ -130,8 +131,8 @@ def merge(base: Source, changes: Source) -> Source:
 def override(source: Source, name: str, value: Any) -> Source:
     """Set one field by its dotted path (``training.steps``, ``runs.product.0.data``), as from a command line.
 
-    A name that does not begin with a field of the study sets the axis of that name (``beta``, ``method.steps``)
-    wherever its grid has it.
+    A name that does not begin with a field of the study sets the axis of that name (``beta``, ``method.steps``,
+    ``first.beta``) wherever its grid has it.
     """
     changed = Source(deepcopy(source.values), dict(source.lines))
     keys: list[Key] = [int(part) if re.fullmatch("-?[0-9]+", part) else part for part in name.split(".")]
@@ -158,9 +159,14 @@ def override(source: Source, name: str, value: Any) -> Source:
     return changed
 
 
-def change_axes(source: Source, name: str, change: Callable[[Any], Any]) -> list[Keys]:
-    """Change every axis of this name in a study's grid; their paths."""
-    return _change_axes(source.values.get("runs"), name, change, ("runs",))
+def change_axes(
+    source: Source, name: str, change: Callable[[Any], Any], *, everywhere: bool = False
+) -> list[Keys]:
+    """Change every axis of this name in a study's grid; their paths.
+
+    ``everywhere``: also where it is an axis of the runs that others need, such as ``first.data``.
+    """
+    return _change_axes(source.values.get("runs"), name, change, ("runs",), everywhere)
 
 
 def _build(loader: Any, node: yaml.Node, path: Keys, name: str, lines: dict[Keys, str]) -> Any:
@@ -233,16 +239,25 @@ def _set_line(lines: dict[Keys, str], path: Keys, line: str) -> None:
     lines[path] = line
 
 
-def _change_axes(grid: Any, name: str, change: Callable[[Any], Any], path: Keys) -> list[Keys]:
+def _change_axes(
+    grid: Any, name: str, change: Callable[[Any], Any], path: Keys, everywhere: bool
+) -> list[Keys]:
     if isinstance(grid, list):
-        return [axis for i, part in enumerate(grid) for axis in _change_axes(part, name, change, (*path, i))]
+        parts = [_change_axes(part, name, change, (*path, i), everywhere) for i, part in enumerate(grid)]
+        return [axis for axes in parts for axis in axes]
     if not isinstance(grid, dict):
         return []
     paths = []
     for key, part in grid.items():
-        if key == name:
+        if key == name or (everywhere and key.endswith(f".{name}")):
             grid[key] = change(part)
             paths.append((*path, key))
-        elif key in ("product", "zip", "chain"):
-            paths += _change_axes(part, name, change, (*path, key))
+        elif key in OPERATORS:
+            paths += _change_axes(part, name, change, (*path, key), everywhere)
+        elif everywhere or name.startswith(f"{key}."):
+            below = name if everywhere else name.removeprefix(f"{key}.")
+            for i, value in enumerate(part if isinstance(part, list) else [part]):
+                if holds_runs(value):
+                    where = (*path, key, i) if isinstance(part, list) else (*path, key)
+                    paths += _change_axes(value, below, change, where, everywhere)
     return paths

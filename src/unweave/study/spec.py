@@ -17,6 +17,7 @@ Precision = Literal[
 ]
 LabelMode = Literal["given", "predicted", "unknown"]  # what an encoder that takes labels u gets as u
 LABEL_MODES: tuple[LabelMode, ...] = get_args(LabelMode)
+WHOLE_CODE = "all"  # of the parts of a code
 _RESERVED = ("runs", "state")  # folders that all studies share
 _STRICT = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -76,6 +77,7 @@ class Evaluation(BaseModel):
     metrics: list[str | MetricEntry] = Field(default=["paper"], min_length=1)
     protocol: Literal["paper", "dlib"] = "dlib"
     representations: list[Literal["mean", "sampled"]] = ["mean"]
+    parts: list[str] = Field(default=[WHOLE_CODE], min_length=1)
     labels: list[LabelMode] = list(LABEL_MODES)
     num_train: int = Field(default=10_000, ge=2)
     num_test: int = Field(default=5_000, ge=2)
@@ -85,7 +87,7 @@ class Evaluation(BaseModel):
 
     _no_bool = field_validator("num_train", "num_test", "seed", mode="before")(_not_bool)
 
-    @field_validator("metrics", "representations", "labels", mode="before")
+    @field_validator("metrics", "representations", "parts", "labels", mode="before")
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
         return [value] if isinstance(value, (str, Mapping)) else value
@@ -131,6 +133,8 @@ class Study(BaseModel):
         ]
         if not self.imports:  # as studies were written before there were any
             del values["imports"]
+        if self.evaluation.parts == [WHOLE_CODE]:
+            del values["evaluation"]["parts"]
         return values
 
     def dump(self) -> str:
@@ -195,7 +199,7 @@ def load_study(
         source = override(source, name, value)
     if every := [*check(source).imports, *imports]:
         source.values[IMPORTS] = list(dict.fromkeys(extensions.load(every)))
-    change_axes(source, "data", _absolute_folders)
+    change_axes(source, "data", _absolute_folders, everywhere=True)
     return check(source), source
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unweave.study.folder import StudyPaths
+from unweave.study.folder import TRAINED, StudyPaths, needs_failed
 
 _STALE_SECONDS = 3600.0  # of a worker on another machine that writes nothing: one metric may take minutes
 
@@ -26,6 +26,7 @@ class Status:
     workers: list[dict[str, Any]]
     failures: list[dict[str, Any]]
     seconds_left: float | None
+    blocked: int = 0  # of the waiting runs, those that need another one first
 
 
 def status(paths: StudyPaths) -> Status:
@@ -36,19 +37,39 @@ def status(paths: StudyPaths) -> Status:
     suffix = paths.failure_suffix(plan["done"])
     failed = {path.name.removesuffix(suffix) for path in (paths.root / "state").glob(f"*{suffix}")}
     groups: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    failures = []
+    failures: dict[str, dict[str, Any]] = {}
     runs, done_file = str(paths.runs), plan["done"]
-    for job, data, method, *_ in plan["runs"]:
+    untrained: set[str] = set()
+    blocked = 0
+    for job, data, method, strength, seed, _, *needs in plan["runs"]:  # after those that it needs
+        missing = [stage for one in needs for stage in one.values() if stage in untrained]
+        blamed = next((stage for stage in missing if stage in failures), None)
         if os.path.exists(f"{runs}/{job}/{done_file}"):  # noqa: PTH110  (thousands of them: Path is slow)
             state = "done"
         elif job in failed:
             state = "failed"
-            failures.append(json.loads(paths.failure_file(job, plan["done"]).read_text()))
+            failures[job] = json.loads(paths.failure_file(job, done_file).read_text())
+        elif blamed is not None:
+            state = "failed"
+            about = {"run": job, "data": data, "method": method, "strength": strength, "seed": seed}
+            failures[job] = {**about, "error": _why(failures[blamed]), "blamed": True}
         else:
             state = "running" if job in running else "waiting"
+            blocked += state == "waiting" and bool(missing)
+        if state != "done" and not os.path.exists(f"{runs}/{job}/{TRAINED}"):  # noqa: PTH110
+            untrained.add(job)
         groups[data, method][state] += 1
     counts: Counter[str] = sum(groups.values(), Counter())
-    return Status(paths.name, counts, dict(groups), workers, failures, _seconds_left(counts, workers))
+    left = _seconds_left(counts, workers)
+    return Status(paths.name, counts, dict(groups), workers, list(failures.values()), left, blocked)
+
+
+def _why(failure: dict[str, Any]) -> str:
+    """Why a run has failed that needs this failed one; of several in a row the first is to blame."""
+    if failure.get("blamed"):
+        return str(failure["error"])
+    what = f"{failure['method']} on {failure['data']}, seed {failure['seed']}"
+    return needs_failed(failure["run"], what, failure["error"])
 
 
 def living_workers(paths: StudyPaths) -> list[dict[str, Any]]:

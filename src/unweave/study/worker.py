@@ -68,10 +68,10 @@ def work(folder: StudyFolder, device: str = "auto") -> None:
             progressed = False
             for job in left:
                 outcome = perform(folder, job, device, activity.working)
-                progressed |= outcome != "busy"
+                progressed |= outcome not in ("busy", "waiting")
                 activity.finished += outcome == "done"
             left = folder.pending()
-            if left and not progressed:  # others hold them all; one may die
+            if left and not progressed:  # others hold them all, or what they need; one may die
                 activity.idle("waiting for runs that others hold")
                 time.sleep(_WAIT_SECONDS)
     finally:
