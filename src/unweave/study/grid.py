@@ -125,7 +125,8 @@ def find_axis(grid: Any, settings: Mapping[str, Any], name: str, path: Path = ()
     --------
     >>> find_axis([{"beta": [1, 4]}, {"beta": 16}], {"beta": 4}, "beta")
     (0, 'beta', 1)
-    >>> find_axis({"first": {"method": "beta_vae", "beta": 16}}, {"first.method": "beta_vae", "first.beta": 16}, "first.beta")
+    >>> grid = {"first": {"method": "beta_vae", "beta": 16}}
+    >>> find_axis(grid, {"first.method": "beta_vae", "first.beta": 16}, "first.beta")
     ('first', 'beta')
     """
     if isinstance(grid, list):

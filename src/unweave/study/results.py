@@ -16,11 +16,11 @@ from unweave.study.spec import LABEL_MODES, split_representation
 
 # The columns of results.parquet, in order. ``strength`` is the method's first hyperparameter (NaN if it has none);
 # ``settings`` is everything else that a run was given, as JSON. ``first`` is the run that is its first stage, with
-# ``first_method`` and ``first_strength`` (that run's method and strength); "" and NaN if it has none. ``representation`` is "mean" or "sampled"; ``labels``
-# is what an encoder that takes labels u got as u: "given" (the true ones), "predicted", "unknown"; "" if it takes none.
-# ``part`` is the part of the codes that was scored, "c" or "z" of a multi-stage model, say; "" for all of the code.
-# Of a method without such settings ``latent_size`` is empty and ``correlation`` is 0, as of all independent noise.
-# ``seconds`` is what computing the score took.
+# ``first_method`` and ``first_strength``, that run's method and strength; "" and NaN if it has none.
+# ``representation`` is "mean" or "sampled"; ``labels`` is what an encoder that takes labels u got as u: "given" (the
+# true ones), "predicted", "unknown"; "" if it takes none. ``part`` is the part of the codes that was scored, "c" or "z"
+# of a multi-stage model, say; "" for all of the code. Of a method without such settings ``latent_size`` is empty and
+# ``correlation`` is 0, as of all independent noise. ``seconds`` is what computing the score took.
 COLUMNS: dict[str, str] = {
     "run": "str",
     "data": "str",
