@@ -1,6 +1,10 @@
 """Shared fixtures: real data sets, and the count of reference values."""
 
+import errno
 import os
+import subprocess
+import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -53,3 +57,53 @@ def pytest_terminal_summary(terminalreporter):
         total = sum(count for count, _ in _counts.values())
         cases = {case for _, case in _counts.values() if case}
         terminalreporter.write_line(f"golden: compared {total:,} values in {len(cases)} cases")
+
+
+# --- a disk that gets full ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """``small_disk(kilobytes)``: the folder of a file system of that size, where the tests may mount one."""
+    mounted = []
+
+    def mount(kilobytes):
+        folder = tmp_path / f"disk-{len(mounted)}"
+        folder.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k,nr_inodes=1000", "tmpfs", str(folder)]
+        if (
+            sys.platform != "linux"
+            or os.geteuid() != 0
+            or subprocess.run(command, capture_output=True).returncode
+        ):
+            pytest.skip("mounting a small file system needs root on Linux")
+        mounted.append(folder)
+        return folder
+
+    yield mount
+    for folder in mounted:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.fixture
+def short_writes(monkeypatch):
+    """``with short_writes(total)``: the system takes at most 1,000 bytes at a time, and no more than ``total``."""
+    real = os.pwrite
+
+    @contextmanager
+    def limit(total):
+        left = total
+
+        def pwrite(descriptor, data, offset):
+            nonlocal left
+            if left == 0:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            count = real(descriptor, data[: min(1000, left)], offset)
+            left -= count
+            return count
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "pwrite", pwrite)
+            yield
+
+    return limit

@@ -1,20 +1,44 @@
-"""Files that appear whole or not at all: written under a temporary name, then renamed."""
+"""Files that appear whole or not at all, and files of others that are read with care.
+
+Writers write under a temporary name and rename. Readers take regular files only, of a bounded size: what lies in a run
+directory or a study folder may come from a stranger, or from a disk that lost half of it.
+"""
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import re
+import stat
+import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any
+
+from unweave.errors import DamagedFileError, DataError
+
+MEGABYTE = 1 << 20
+TEXT_LIMIT = 64 * MEGABYTE  # of a file that is read as a whole
+# A full disk, or a quota: no run that comes after will fare better.
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)  # Windows has neither of them, nor FIFOs
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+_BINARY = getattr(os, "O_BINARY", 0)
+
+
+# --- writing ---------------------------------------------------------------------------------------
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Write a file under a temporary name, and rename it to ``path`` when all went well.
 
-    What is written has reached the disk before the rename, so a crash leaves the old file or the new one.
+    What is written has reached the disk before the rename, so a crash leaves the old file or the new one. A link in
+    the place of ``path`` is replaced, not followed.
 
     Examples
     --------
@@ -42,21 +66,32 @@ def _umask() -> int:
 
 
 def is_leftover(path: Path) -> bool:
-    """Whether a file has the temporary name under which :func:`replacing` writes.
+    """Whether a file has a temporary name: that of :func:`replacing`, or of a writer of safetensors files.
 
     Examples
     --------
     >>> is_leftover(Path("notes.txt"))
     False
     """
-    return re.fullmatch(r"\..*-[0-9a-f]{32}", path.stem) is not None
+    return re.fullmatch(r"\..*-[0-9a-f]{32}|\.tmp[0-9A-Za-z_]{6}", path.stem) is not None
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove what writers that were killed have left in a folder. Nobody else may be writing there."""
+def remove_leftovers(folder: Path, older_than: float = 0.0) -> None:
+    """Remove what writers that were killed have left in a folder.
+
+    Nobody else may be writing there, or not for longer than ``older_than`` seconds.
+
+    Examples
+    --------
+    >>> Path(".notes-0123456789abcdef0123456789abcdef.txt").touch()
+    >>> remove_leftovers(Path("."))
+    >>> list(Path(".").glob(".notes*"))
+    []
+    """
     for path in folder.glob(".*"):
-        if is_leftover(path):
-            path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            if is_leftover(path) and not path.is_dir() and time.time() - path.lstat().st_mtime >= older_than:
+                path.unlink()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -68,5 +103,197 @@ def write_text(path: Path, text: str) -> None:
     >>> Path("notes.txt").read_text()
     'whole'
     """
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file, whole or not at all.
+
+    Examples
+    --------
+    >>> write_bytes(Path("notes.bin"), b"whole")
+    >>> Path("notes.bin").read_bytes()
+    b'whole'
+    """
     with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes(data)
+
+
+def append_text(path: Path, text: str) -> None:
+    """Append to a text file: all of ``text``, or nothing if the disk is full. A link is refused.
+
+    Examples
+    --------
+    >>> append_text(Path("lines.txt"), "one line")
+    >>> Path("lines.txt").read_text()
+    'one line'
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINKS | _NO_WAIT | _BINARY, 0o666)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise _not_regular(path) from error
+        raise
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _not_regular(path)
+        size = os.fstat(descriptor).st_size
+        try:
+            write_all(descriptor, memoryview(text.encode()), size)
+        except OSError:
+            os.ftruncate(descriptor, size)
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def write_all(descriptor: int, data: memoryview, offset: int) -> None:
+    """Write all of ``data`` at ``offset``: the system may take less at a time, and does so when a disk gets full."""
+    left = data.cast("B") if data.nbytes else data
+    while left.nbytes:
+        count = os.pwrite(descriptor, left, offset)
+        if count == 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        left, offset = left[count:], offset + count
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Whether an error, or one that it came from, says that a disk is full.
+
+    Examples
+    --------
+    >>> is_full(OSError(errno.ENOSPC, "No space left on device"))
+    True
+    """
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, OSError) and error.errno in FULL:
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
+
+
+# --- reading ---------------------------------------------------------------------------------------
+
+
+def open_regular(path: Path, *, update: bool = False) -> IO[bytes]:
+    """Open a regular file, unbuffered: to read, or to ``update`` it in place.
+
+    A link, a FIFO or a device in its place is refused by a :class:`~unweave.errors.DataError`: nobody who reads a
+    directory of others waits for a FIFO, and nobody writes through a link into a file elsewhere.
+
+    Examples
+    --------
+    >>> write_text(Path("notes.txt"), "whole")
+    >>> with open_regular(Path("notes.txt")) as file:
+    ...     file.read()
+    b'whole'
+    """
+    if not stat.S_ISREG(os.lstat(path).st_mode):
+        raise _not_regular(path)
+    flags = (os.O_RDWR if update else os.O_RDONLY) | _NO_LINKS | _NO_WAIT | _BINARY
+    try:
+        descriptor = os.open(path, flags)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _not_regular(path) from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _not_regular(path)
+    return os.fdopen(descriptor, "r+b" if update else "rb", buffering=0)
+
+
+def read_bytes(path: Path, limit: int = TEXT_LIMIT) -> bytes:
+    """The bytes of a regular file that has at most ``limit`` of them, or a :class:`~unweave.errors.DataError`.
+
+    Only a file that is not there is a FileNotFoundError.
+
+    Examples
+    --------
+    >>> write_text(Path("notes.txt"), "whole")
+    >>> read_bytes(Path("notes.txt"), limit=4)
+    Traceback (most recent call last):
+    unweave.errors.DataError: notes.txt: has 5 bytes, more than the 4 that such a file may have
+    """
+    try:
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > limit:
+                raise DataError(
+                    f"{path}: has {size:,} bytes, more than the {limit:,} that such a file may have"
+                )
+            return b"".join(iter(lambda: file.read(MEGABYTE), b""))
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def read_text(path: Path, limit: int = TEXT_LIMIT) -> str:
+    """The text of a regular file, as :func:`read_bytes`.
+
+    Examples
+    --------
+    >>> write_text(Path("notes.txt"), "whole")
+    >>> read_text(Path("notes.txt"))
+    'whole'
+    """
+    try:
+        return read_bytes(path, limit).decode("utf-8")
+    except UnicodeDecodeError as error:
+        why = f"not a text in UTF-8: {error.reason} at byte {error.start:,}"
+        raise DamagedFileError(path, why) from error
+
+
+def read_json(path: Path, limit: int = TEXT_LIMIT) -> dict[str, Any]:
+    """The JSON object in a file, as :func:`read_bytes`; anything else is a :class:`~unweave.errors.DataError`.
+
+    Examples
+    --------
+    >>> write_text(Path("scores.json"), '{"mig": 0.')
+    >>> read_json(Path("scores.json"))
+    Traceback (most recent call last):
+    unweave.errors.DamagedFileError: scores.json: truncated or damaged (not JSON: Expecting ...
+    """
+    try:
+        content = json.loads(read_text(path, limit))
+    except (ValueError, RecursionError) as error:
+        raise DamagedFileError(path, f"not JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise DamagedFileError(path, "not a JSON object")
+    return content
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged file, so that it can be made again and still be examined; its new name.
+
+    Examples
+    --------
+    >>> write_text(Path("scores.json"), "{")
+    >>> set_aside(Path("scores.json")).name
+    'scores.json.damaged'
+    """
+    aside = path.with_name(f"{path.name}.damaged")
+    path.replace(aside)
+    return aside
+
+
+def check_no_links(path: Path, root: Path) -> None:
+    """Refuse to write below ``root`` through a link: a directory of others could lead it to any place.
+
+    Examples
+    --------
+    >>> check_no_links(Path("run/scores"), Path("run"))
+    """
+    current = root
+    for part in path.relative_to(root).parts:
+        current = current / part
+        if current.is_symlink():
+            raise DataError(f"{current}: is a link; nothing is written through it")
+
+
+def _not_regular(path: Path) -> DataError:
+    kind = "a link" if path.is_symlink() else "not a regular file"
+    return DataError(f"{path}: is {kind}, which is not read here")

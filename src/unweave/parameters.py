@@ -33,6 +33,9 @@ Natural = Annotated[int, Ge(0)]
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
 Fraction = Annotated[float, Ge(0), Le(1)]
+CodeSize = Annotated[
+    int, Ge(1), Le(65_536)
+]  # numbers in a code: more is a slip, and memory is asked for at once
 Correlation = Annotated[float, Ge(0), Lt(1)]
 Decay = Annotated[float, Ge(0), Lt(1)]
 Seed = Annotated[int, Ge(0), Lt(2**32)]
@@ -163,8 +166,10 @@ def _check_scalar(name: str, value: Any, kind: type, bounds: Sequence[Any]) -> A
         bool: is_bool,
         str: isinstance(plain, str),
         int: not is_bool and (isinstance(plain, Integral) or (type(plain) is float and plain.is_integer())),
-        float: not is_bool and isinstance(plain, Real) and math.isfinite(plain),
+        float: not is_bool and isinstance(plain, Real) and _is_finite(plain),
     }[kind]
+    if kind is int and fits and not -(2**63) <= plain < 2**63:
+        raise ArgumentError(name, plain, "needs a whole number of at most 64 bits")
     if fits and kind in (int, float):
         plain = kind(plain)
         fits = all(_within(plain, bound) for bound in bounds)
@@ -172,6 +177,13 @@ def _check_scalar(name: str, value: Any, kind: type, bounds: Sequence[Any]) -> A
         words = describe(Annotated[kind, *bounds] if bounds else kind)
         raise ArgumentError(name, to_python(value), f"needs {words}")
     return plain
+
+
+def _is_finite(number: Any) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # of a whole number that no float can hold
+        return False
 
 
 def _check_union(name: str, value: Any, annotation: Any, options: Sequence[Any]) -> Any:

@@ -53,6 +53,8 @@ def _explain(error: Exception, debug: bool) -> int:
         traceback.print_exception(error)
     if isinstance(error, UnweaveError):
         show_error(str(error))
+    elif isinstance(error, OSError) and error.filename is not None and error.strerror:
+        show_error(f"{os.fsdecode(error.filename)}: {error.strerror}")  # no space, no permission, not there
     else:
         show_error(f"unexpected {type(error).__name__}: {error}")
         if not debug:

@@ -85,8 +85,10 @@ def parse_names(text: str) -> list[str]:
 def _parse_value(option: str, text: str, value: str) -> Any:
     import yaml
 
+    from unweave.safe_yaml import load_yaml
+
     try:
-        parsed = yaml.safe_load(value)
+        parsed = load_yaml(value)
     except yaml.YAMLError as error:
         raise ArgumentError(option, text, "the value cannot be read") from error
     try:  # YAML 1.1 takes 1e-4 for a string

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from unweave.data.registry import FEW, RECIPES
 from unweave.data.storage.lazy import LazyArray
 from unweave.data.supervision.labels import Labels
 from unweave.errors import ArgumentError
+from unweave.files import check_no_links
 from unweave.methods.method import Encodes, EncodesWithLabels, LabelMode, Method, code_size, part_columns
 from unweave.networks import accelerate
 from unweave.progress import progress
@@ -41,6 +43,7 @@ Representation = Run | Method | Callable[[AnyArray], ArrayLike]
 # one size: the last is filled up. On a CPU a small one: its activations stay in the cache and in memory that the
 # process has, where those of 256 images would be mapped afresh for each layer, at almost twice the time.
 CPU_BATCH, GPU_BATCH = 64, 4096
+_TOLERANCE = 0.02  # by which codes of other devices, in lower precision, may differ
 
 
 class RepresentationTable:
@@ -162,7 +165,32 @@ class RepresentationTable:
             images = fingerprint(self.data, FEW if RECIPES.is_builtin(self.data.name) else None)
             source = f"-{self.labels}" if self.labels else ""
             path = folder / "codes" / f"{self.data.name}-{images}-{_weights_hash(self.method)}{source}"
-        return LazyArray(path, (len(self.data), 2, code_size(self.method)), draw, dtype=np.float32, **options)
+            check_no_links(path, folder)
+            options["identity"] = path.name
+        table = LazyArray(
+            path, (len(self.data), 2, code_size(self.method)), draw, dtype=np.float32, **options
+        )
+        if table.folder is not None and table.folder.is_dir():
+            self._check_kept_codes(table)
+        return table
+
+    def _check_kept_codes(self, table: LazyArray) -> None:
+        """Encode some images again whose codes were kept: a table that does not match them is not used.
+
+        Checksums tell that the bytes are those that were written, not that this model wrote them. Codes that another
+        machine or device computed may differ in rounding.
+        """
+        rows = table.drawn_before()
+        if len(rows) == 0:
+            return
+        some = np.sort(np.random.default_rng().choice(rows, min(len(rows), self.batch_size), replace=False))
+        kept, encoded = table.take(some), self.encoded
+        again = self._encode_rows(some)
+        self.encoded = encoded
+        if not np.allclose(kept, again, rtol=_TOLERANCE, atol=_TOLERANCE):
+            table.discard()
+            message = f"{table.folder}: holds codes that this model does not give: all are encoded again"
+            warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
 def trained_method(representation: Representation) -> Method | None:

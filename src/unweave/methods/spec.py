@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Annotated, Any
 
 from unweave.errors import ArgumentError
+from unweave.parameters import Count, Natural, check_value
 
 # The annotation of a hyperparameter that is an earlier stage, a method that was trained before. `create` takes a run,
 # its folder, or a mapping of settings; the spec holds what that run was, its method under "method"; the constructor
@@ -42,9 +44,35 @@ class MethodSpec:
         optional = ("labels", "prior")
         return {key: value for key, value in asdict(self).items() if key not in optional or value is not None}
 
+    def check(self) -> None:
+        """Refuse values of another type, and shapes that no image has, of a spec that was read from a file.
+
+        Examples
+        --------
+        >>> MethodSpec("vae", [10**9, 10**9, 3]).check()
+        Traceback (most recent call last):
+        unweave.errors.ArgumentError: image_shape = [1000000000, 1000000000, 3]: needs at most 2^26 numbers
+        """
+        check_value("name", self.name, str)
+        shape = check_value("image_shape", self.image_shape, list[Count])
+        if not shape or len(shape) > 8 or math.prod(shape) > 2**26:
+            raise ArgumentError("image_shape", self.image_shape, "needs at most 2^26 numbers")
+        check_value("dataset_size", self.dataset_size, Natural | None)
+        for field_name in ("hyperparameters", "capacity", "prior", "labels"):
+            value = vars(self).get(field_name)
+            if value is not None and not isinstance(value, dict):
+                raise ArgumentError(field_name, value, "needs a mapping")
+        terms = vars(self).get("extra_terms", [])
+        if not isinstance(terms, list) or not all(
+            isinstance(term, dict) and "name" in term for term in terms
+        ):
+            raise ArgumentError("extra_terms", terms, "needs a list of mappings with a name")
+
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> MethodSpec:
         """The reverse of ``as_dict``: a :class:`VAESpec` if there is more than every method has."""
+        if not isinstance(values, Mapping):
+            raise ArgumentError("method", values, "needs a mapping")
         common = {each.name for each in fields(MethodSpec)}
         if set(values) <= common:
             return MethodSpec(**values)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from unweave.files import replacing, write_text
+from unweave.errors import DamagedFileError, DataError
+from unweave.files import read_json, replacing, set_aside, write_text
 from unweave.study.folder import StudyFolder
 from unweave.study.planning import Job
 from unweave.study.results import TABLE, Results, as_table
@@ -31,23 +35,49 @@ def collect(folder: StudyFolder) -> Results:
     >>> len(uw.study.collect(folder).table)
     0
     """
-    done = [job for job in folder.jobs if folder.is_done(job)]
+    done, scores_of = [], []
+    for job in folder.jobs:
+        if folder.is_done(job):
+            try:
+                scores_of.append(read_scores(folder.run(job.identity) / folder.done_file))
+                done.append(job)
+            except DataError as error:
+                print(f"{error}: left out; 'unweave study resume' makes it again", file=sys.stderr)
     rows: list[dict[str, Any]] = []
-    for job in done:
+    for job, scores in zip(done, scores_of, strict=True):
         about = _about(job)
         rows += [
             {**about, **score}
-            for score in read_scores(folder.run(job.identity) / folder.done_file)
+            for score in scores
             if not (
                 "." in score["metric"] and math.isnan(score["value"])
             )  # a part that settings leave undefined
         ]
     rows += _agreements(folder, done)
     table = as_table(rows)
-    with replacing(folder.path / TABLE) as temporary:
+    path = folder.path / TABLE
+    with _if_writable(path), replacing(path) as temporary:
         table.to_parquet(temporary, index=False)
     spec = {**folder.study.model_dump(mode="json"), "planned": len(folder.jobs)}
     return Results(folder.name, table, folder.runs, spec, folder.failures())
+
+
+def set_aside_damaged(folder: StudyFolder) -> None:
+    """Set aside the scores of runs that cannot be read, so that these runs are not done: they are measured again.
+
+    Examples
+    --------
+    >>> study, source = uw.study.load_study("demo")
+    >>> from pathlib import Path
+    >>> set_aside_damaged(uw.study.StudyFolder(Path("out"), "demo", uw.study.plan(study, source)))
+    """
+    for job in folder.jobs:
+        path = folder.run(job.identity) / folder.done_file
+        try:
+            if path.exists():
+                read_scores(path)
+        except DamagedFileError as error:
+            print(f"{error}: set aside as {set_aside(path).name}, and made again", file=sys.stderr)
 
 
 def _about(job: Job) -> dict[str, Any]:
@@ -97,7 +127,7 @@ def _stage_settings(stage: Job, of: Job) -> dict[str, Any]:
 def _agreements(folder: StudyFolder, done: Sequence[Job]) -> list[dict[str, Any]]:
     """UDR of each run among those that differ from it in the seed only; a group that is known is not done again."""
     path = folder.path / "udr.json"
-    known: dict[str, list[float]] = json.loads(path.read_text()) if path.exists() else {}
+    known = _known_agreements(path)
     groups: dict[str, list[Job]] = defaultdict(list)
     for job in done:
         groups[job.group].append(job)
@@ -110,11 +140,43 @@ def _agreements(folder: StudyFolder, done: Sequence[Job]) -> list[dict[str, Any]
                 continue  # a single run, or of a method without codes
             members = "".join([unit.file, *(job.identity for job in jobs)])
             key = hashlib.sha256(members.encode()).hexdigest()[:20]
-            current[key] = known[key] if key in known else _agreement(folder, jobs, unit)
+            if len(known.get(key, ())) == len(jobs):
+                current[key] = known[key]
+            else:
+                try:
+                    current[key] = _agreement(folder, jobs, unit)
+                except DamagedFileError as error:
+                    print(f"{error}: its group has no {unit.label}", file=sys.stderr)
+                    continue
             rows += [{**_about(job), **shared, "value": v} for job, v in zip(jobs, current[key], strict=True)]
     if current != known:
-        write_text(path, json.dumps(current))
+        with _if_writable(path):
+            write_text(path, json.dumps(current))
     return rows
+
+
+def _known_agreements(path: Path) -> dict[str, list[float]]:
+    try:
+        known = read_json(path)
+    except FileNotFoundError:
+        return {}
+    except DamagedFileError as error:
+        print(f"{error}: computed again", file=sys.stderr)
+        return {}
+    return {
+        key: values
+        for key, values in known.items()
+        if isinstance(values, list) and all(isinstance(value, int | float) for value in values)
+    }
+
+
+@contextmanager
+def _if_writable(path: Path) -> Iterator[None]:
+    """Write a file that is a convenience only; a folder that cannot be written is as good a source of results."""
+    try:
+        yield
+    except OSError as error:
+        print(f"{path}: not written ({error.strerror or error})", file=sys.stderr)
 
 
 def _agreement(folder: StudyFolder, jobs: Sequence[Job], unit: Unit) -> list[float]:

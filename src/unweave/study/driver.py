@@ -9,9 +9,10 @@ from pathlib import Path
 
 from unweave.data import Dataset
 from unweave.errors import ArgumentError, DataError, MissingDataError, UnweaveError
+from unweave.files import remove_leftovers
 from unweave.methods import Encodes
 from unweave.progress import progress
-from unweave.study.collecting import collect
+from unweave.study.collecting import collect, set_aside_damaged
 from unweave.study.executors import Executor
 from unweave.study.folder import StudyFolder
 from unweave.study.perform import load_data, stand_in
@@ -24,6 +25,7 @@ from unweave.study.status import worker_activity
 from unweave.training.interrupts import Interrupts
 
 _WATCH_SECONDS = 1.0
+_LEFTOVER_SECONDS = 3600.0
 
 
 def prepare(study: Study, source: Source | None, root: Path) -> StudyFolder:
@@ -88,6 +90,8 @@ def run(folder: StudyFolder, executor: Executor | None) -> Results:
         who does the runs: :class:`Local`, :class:`~unweave.study.ray.RayCluster`, or None if nothing is to be done.
     """
     folder.write()
+    remove_leftovers(folder.path, older_than=_LEFTOVER_SECONDS)  # another command may be writing right now
+    set_aside_damaged(folder)
     left = {job.identity: job for job in folder.pending()}
     total = len(folder.jobs)
     bar = progress(folder.name, total, "runs", done=total - len(left))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -23,9 +24,9 @@ import numpy as np
 
 from unweave.data import FactorSpace
 from unweave.data.registry import RECIPES
-from unweave.errors import UnweaveError
+from unweave.errors import DamagedFileError, UnweaveError
 from unweave.evaluation.model_metrics import find_metric
-from unweave.files import write_text
+from unweave.files import read_json, write_text
 from unweave.methods.registry import describe
 from unweave.metrics import METRICS, score
 from unweave.progress import progress
@@ -189,12 +190,25 @@ class Packing(NamedTuple):
     speedup: float
 
 
+def _are_rates(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and bool(value)
+        and all(
+            re.fullmatch(r"\d{1,4}x\d{1,4}", name) and isinstance(rate, float) for name, rate in value.items()
+        )
+    )
+
+
 def best_packing(root: Path) -> Packing:
     """The best for this machine; measured once per folder and kept, as the bits of a run depend on its threads."""
     path = root / "packing.json"
-    known = json.loads(path.read_text()) if path.exists() else {}
+    try:
+        known = read_json(path)
+    except (FileNotFoundError, DamagedFileError):
+        known = {}
     machine = f"{platform.node()}-{cores()}"
-    if machine not in known:
+    if not _are_rates(known.get(machine)):
         known[machine] = _measure()
         write_text(path, json.dumps(known, indent=1))
     rates: dict[str, float] = known[machine]

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from unweave.errors import UnweaveError
+from unweave.errors import DiskFullError, UnweaveError
 from unweave.study.folder import StudyFolder, count_crash_of
-from unweave.study.worker import INTERRUPTED, activity_file
+from unweave.study.worker import DISK_FULL, INTERRUPTED, activity_file
 
 Watch = Callable[[], bool]  # called now and then while the work goes on; False: everything is done
 _POLL_SECONDS, _STOP_SECONDS = 0.25, 120.0
@@ -73,6 +73,8 @@ class Local:
                     code = worker.poll()
                     if code != 0:
                         idle_polls = 0
+                    if code == DISK_FULL:
+                        raise DiskFullError(folder.root)
                     if code:
                         if code != INTERRUPTED:
                             count_crash_of(folder, worker.pid)

@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -31,8 +32,8 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
-from unweave.errors import DataError
-from unweave.files import write_text
+from unweave.errors import DamagedFileError, DataError
+from unweave.files import read_json, write_text
 
 if TYPE_CHECKING:  # to watch a study takes neither torch nor pydantic
     from unweave.study.planning import Job, Plan
@@ -41,6 +42,7 @@ if TYPE_CHECKING:  # to watch a study takes neither torch nor pydantic
 
 SPEC, PLAN = "study.yaml", "plan.json"
 TRAINED = "job.json"  # of a run: what it is; it appears when the training is done
+_PLAN_LIMIT = 1 << 30
 ATTEMPTS = 5  # a run that takes down so many processes without progress has failed
 
 
@@ -94,12 +96,27 @@ class StudyPaths:
         It begins with the run's identity, data, method, strength and seed.
         """
         try:
-            content: dict[str, Any] = json.loads((self.path / PLAN).read_text())
+            content = read_json(self.path / PLAN, _PLAN_LIMIT)
         except FileNotFoundError as error:
             raise _not_started(self.path) from error
-        except (OSError, ValueError) as error:
-            raise DataError(f"{self.path / PLAN}: cannot be read ({error})") from error
+        runs = content.get("runs")
+        if not isinstance(content.get("done"), str) or not isinstance(runs, list):
+            raise DamagedFileError(self.path / PLAN, "it has no runs")
+        if not all(map(_is_planned_run, runs)):
+            raise DamagedFileError(self.path / PLAN, "a run in it is not a list that begins with its names")
         return content
+
+    def read_failure(self, identity: str, done_file: str) -> dict[str, Any]:
+        """Why a run failed, as far as the file that says so can be read."""
+        path = self.failure_file(identity, done_file)
+        known = {"run": identity, "data": "?", "method": "?", "seed": "?", "trace": ""}
+        try:
+            record = read_json(path)
+        except FileNotFoundError:  # forgiven just now
+            record = {}
+        except DataError as error:
+            record = {"error": f"unknown: {error}"}
+        return {**known, "error": "unknown", **record}
 
 
 @dataclass(frozen=True)
@@ -193,7 +210,7 @@ class StudyFolder(StudyPaths):
         self.path.mkdir(parents=True, exist_ok=True)
         with FileLock(self.path / ".lock", timeout=60):
             file, text = self.path / SPEC, self.study.dump()
-            if file.exists() and file.read_text() != text:
+            if file.exists() and file.read_bytes() != text.encode():
                 file.replace(file.with_name(f"study-until-{time.strftime('%Y%m%d-%H%M%S')}.yaml"))
             write_text(file, text)
             write_text(self.path / PLAN, self.plan.to_json())
@@ -221,7 +238,12 @@ class StudyFolder(StudyPaths):
     def _failure_record(self, job: Job) -> dict[str, Any]:
         about = {"strength": job.strength, "strength_name": job.strength_name}
         blamed = None if self.failure(job).exists() else self.failed_stage(job)
-        record: dict[str, Any] = json.loads(self.failure(blamed or job).read_text())
+        record = self.read_failure((blamed or job).identity, self.done_file)
+        record |= {
+            "data": (blamed or job).data,
+            "method": (blamed or job).method,
+            "seed": (blamed or job).seed,
+        }
         if blamed is not None:
             error = needs_failed(blamed.identity, str(blamed), record["error"])
             record = {**record, **job.as_dict(), "run": job.identity, "error": error}
@@ -252,10 +274,22 @@ def open_study(root: Path, name: str) -> StudyFolder:
     paths = StudyPaths(root, name)
     if not (paths.path / SPEC).exists():
         raise _not_started(paths.path)
-    content = paths.read_plan() if (paths.path / PLAN).exists() else {}
-    if "kinds" in content:
-        return StudyFolder(root, name, Plan.from_json(content))
-    return StudyFolder(root, name, plan(*load_study(paths.path / SPEC)))  # of an older version
+    try:
+        content = paths.read_plan() if (paths.path / PLAN).exists() else {}
+        if "kinds" in content:
+            return StudyFolder(root, name, Plan.from_json(content))
+    except DamagedFileError as error:
+        print(f"{error}: planned again from {SPEC}", file=sys.stderr)
+    return StudyFolder(root, name, plan(*load_study(paths.path / SPEC)))  # damaged, or of an older version
+
+
+def _is_planned_run(run: Any) -> bool:
+    """Whether a list of plan.json is what ``Plan.to_json`` writes of a run."""
+    if not isinstance(run, list) or len(run) < 6:
+        return False
+    return all(isinstance(name, str) for name in run[:3]) and all(
+        isinstance(needs, dict) for needs in run[6:]
+    )
 
 
 def needs_failed(identity: str, what: str, error: str) -> str:
@@ -295,9 +329,12 @@ def count_crash_of(paths: StudyPaths, pid: int) -> None:
 
 
 def _read_attempts(path: Path) -> dict[str, Any]:
-    with suppress(FileNotFoundError):  # nobody is on it, or it is done by now
-        record: dict[str, Any] = json.loads(path.read_text())
-        return record
+    with suppress(
+        FileNotFoundError, DamagedFileError
+    ):  # nobody is on it, it is done by now, or it begins anew
+        record = read_json(path)
+        if isinstance(record.get("crashes"), int) and isinstance(record.get("begun"), list):
+            return record
     return {}
 
 

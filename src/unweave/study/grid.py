@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
-from unweave.errors import UnweaveError
+from unweave.errors import UnweaveError, show
 
 Point = dict[str, Any]
 Path = tuple[str | int, ...]
 OPERATORS = ("product", "zip", "chain")
+_MOST = 1_000_000  # points
 
 
 class GridError(UnweaveError):
@@ -58,10 +60,11 @@ def expand(grid: Any, path: Path = ()) -> list[Point]:
     if isinstance(grid, list) and grid:
         return [point for i, part in enumerate(grid) for point in expand(part, (*path, i))]
     if not isinstance(grid, dict) or not grid:
-        raise GridError(path, f"{grid!r}: a grid is a mapping of axes, or one of {', '.join(OPERATORS)}")
+        raise GridError(path, f"{show(grid)}: a grid is a mapping of axes, or one of {', '.join(OPERATORS)}")
     operators = [key for key in grid if key in OPERATORS]
     if not operators:
         axes = [_axis_points(name, axis, (*path, name)) for name, axis in grid.items()]
+        _check_count(math.prod(map(len, axes)), path)
         return [_joined(points, path) for points in product(*axes)]
     if len(grid) > 1:
         raise GridError(path, f"{operators[0]} stands alone; put further axes into its list")
@@ -72,6 +75,8 @@ def expand(grid: Any, path: Path = ()) -> list[Point]:
     if not isinstance(parts, list) or not parts:
         raise GridError(path, f"{operators[0]} needs a list of grids")
     expanded = [expand(part, (*path, i)) for i, part in enumerate(parts)]
+    if operators[0] == "product":
+        _check_count(math.prod(map(len, expanded)), path)
     if operators[0] == "chain":
         return [point for part in expanded for point in part]
     if operators[0] == "zip" and len({len(part) for part in expanded}) > 1:
@@ -85,11 +90,12 @@ def axis_values(axis: Any, path: Path) -> list[Any]:
     if isinstance(axis, dict) and set(axis) == {"range"}:
         bounds = axis["range"] if isinstance(axis["range"], list) else [axis["range"]]
         if not 1 <= len(bounds) <= 3 or not all(type(bound) is int for bound in bounds):
-            raise GridError(path, f"range: {axis['range']!r}: needs one to three whole numbers")
+            raise GridError(path, f"range: {show(axis['range'])}: needs one to three whole numbers")
         try:
+            _check_count(len(range(*bounds)), path)
             axis = list(range(*bounds))
-        except ValueError as error:
-            raise GridError(path, f"range: {bounds}: {error}") from error
+        except (ValueError, OverflowError) as error:
+            raise GridError(path, f"range: {show(bounds)}: {error}") from error
     if isinstance(axis, list) and not axis:
         raise GridError(path, "an axis needs at least one value")
     return axis if isinstance(axis, list) else [axis]
@@ -151,6 +157,12 @@ def find_axis(grid: Any, settings: Mapping[str, Any], name: str, path: Path = ()
                 if found is not None:
                     return found
     return None
+
+
+def _check_count(count: int, path: Path) -> None:
+    """Refuse a grid that no study can have meant, before its points are made."""
+    if count > _MOST:
+        raise GridError(path, f"has {show(count)} points; a study has at most {_MOST:,} runs")
 
 
 def _axis_points(name: str, axis: Any, path: Path) -> list[Point]:

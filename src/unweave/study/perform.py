@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from filelock import Timeout
 
 from unweave.data import Dataset, load
-from unweave.files import remove_leftovers, write_text
+from unweave.errors import DamagedFileError, DataError, DiskFullError
+from unweave.files import check_no_links, is_full, remove_leftovers, set_aside, write_text
 from unweave.methods import EncodesWithLabels, Method, create
 from unweave.methods.registry import describe
 from unweave.study.folder import ATTEMPTS, TRAINED, StudyFolder, begin_attempt
 from unweave.study.planning import Job
 from unweave.study.scores import applicable, gather, measure, with_labels
 from unweave.study.spec import TRAIN_SETTINGS
-from unweave.training import Callback, Run, plan, train
-from unweave.training.run import STATE, steps_done
+from unweave.training import Callback, Run, RunSpec, plan, train
+from unweave.training.checkpoint import steps_in
+from unweave.training.run import SPEC, STATE, WEIGHTS, steps_done
 from unweave.training.score_file import SCORES
 
+_REPAIRS = 20  # damaged files of one run that are made again before it is given up
 Outcome = Literal["done", "failed", "busy", "waiting"]
 OnProgress = Callable[[Job, str, float], None]  # a run, what is done of it, and how much of that (0 to 1)
 
@@ -51,15 +55,19 @@ def perform(
     try:
         if folder.is_done(job):
             return "done"
+        _set_aside_damaged(folder, job)
         if folder.has_failed(job) or _given_up(folder, job):
             return "failed"
-        _finish(folder, job, device, on_progress)
+        _finish_repaired(folder, job, device, on_progress)
         folder.attempts(job.identity).unlink(missing_ok=True)
         return "done"
     except KeyboardInterrupt:
         folder.attempts(job.identity).unlink(missing_ok=True)  # not the run's fault
         raise
     except Exception as error:
+        if is_full(error):  # nor is this, and the next run would fail as well
+            folder.attempts(job.identity).unlink(missing_ok=True)
+            raise DiskFullError(folder.root) from error
         folder.fail(job, f"{type(error).__name__}: {error}", traceback.format_exc())
         return "failed"
     finally:
@@ -87,14 +95,42 @@ def stand_in(job: Job, data_of: Callable[[Job], Dataset]) -> Run:
     return Run(plan(method, data, seed=job.seed, **settings), method, step=settings["steps"], data=data)
 
 
+def _set_aside_damaged(folder: StudyFolder, job: Job) -> None:
+    """Set aside weights and checkpoints of a run whose steps cannot even be read."""
+    for name in (WEIGHTS, STATE):
+        try:
+            steps_in(folder.run(job.identity) / name)
+        except DamagedFileError as error:
+            _set_aside(error)
+
+
+def _finish_repaired(folder: StudyFolder, job: Job, device: str, on_progress: OnProgress) -> None:
+    """Do what is left of a run; a damaged file of its directory is set aside and made again."""
+    for attempt in range(_REPAIRS + 1):
+        try:
+            return _finish(folder, job, device, on_progress)
+        except DamagedFileError as error:
+            is_its_own = folder.run(job.identity).resolve() in error.path.resolve().parents
+            if attempt == _REPAIRS or not is_its_own:
+                raise
+            _set_aside(error)
+
+
+def _set_aside(error: DamagedFileError) -> None:
+    print(f"{error}: set aside as {set_aside(error.path).name}, and made again", file=sys.stderr, flush=True)
+
+
 def _finish(folder: StudyFolder, job: Job, device: str, on_progress: OnProgress) -> None:
     on_progress(job, "loading", 0.0)
     data = load_data(job.data, job.training["image_size"])
     stages = {name: folder.run(stage.identity) for name, stage in job.stages.items()}
     method = create_method(job, data, stages)
     path = folder.run(job.identity)
+    check_no_links(path / SCORES, folder.runs)
     for part in (path, path / SCORES):
         remove_leftovers(part)  # we hold the lock: nobody else writes here
+    settings = {name: job.training[name] for name in TRAIN_SETTINGS}
+    _repair_spec(path / SPEC, method, data, {**settings, "seed": job.seed})
     start = time.monotonic()
     run = train(
         method,
@@ -106,7 +142,7 @@ def _finish(folder: StudyFolder, job: Job, device: str, on_progress: OnProgress)
         pictures=False,
         keep_memory=True,
         log_every=max(1, min(100, job.training["steps"] // 20)),
-        **{name: job.training[name] for name in TRAIN_SETTINGS},
+        **settings,
     )
     seconds = time.monotonic() - start
     write_text(path / TRAINED, json.dumps(job.as_dict(), indent=1))
@@ -118,6 +154,16 @@ def _finish(folder: StudyFolder, job: Job, device: str, on_progress: OnProgress)
     if not folder.study.evaluation.keep_codes:
         shutil.rmtree(path / "codes", ignore_errors=True)
     gather(path, units, folder.done_file, seconds)
+
+
+def _repair_spec(path: Path, method: Method, data: Dataset, settings: Mapping[str, Any]) -> None:
+    """Write a damaged spec.yaml again: the study knows what it said, and weights know which spec they are of."""
+    try:
+        if path.exists():
+            RunSpec.read(path)
+    except DataError as error:
+        print(f"{error}: set aside as {set_aside(path).name}, and made again", file=sys.stderr, flush=True)
+        plan(method, data, **settings).write(path)
 
 
 class _TrainingProgress(Callback):

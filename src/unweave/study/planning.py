@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unweave.errors import ArgumentError, DataError, UnweaveError, unknown_name
+from unweave.errors import ArgumentError, DamagedFileError, DataError, UnweaveError, show, unknown_name
 from unweave.study.grid import GridError, Point, below, expand, find_axis
 from unweave.study.source import Source
 from unweave.study.spec import METHOD_SETTINGS, TRAIN_SETTINGS, Study, Training
@@ -167,14 +167,22 @@ class Plan:
         """The plan that :meth:`to_json` wrote."""
         from unweave.study.scores import Unit
 
-        jobs: dict[str, Job] = {}
-        for identity, _, _, _, seed, number, *needs in parts["runs"]:
-            data, method, hyperparameters, training, content = parts["kinds"][number]
-            stages = {name: jobs[stage] for one in needs for name, stage in one.items()}  # they come before
-            hyperparameters = {**hyperparameters, **{name: stage.identity for name, stage in stages.items()}}
-            jobs[identity] = Job(data, method, hyperparameters, training, seed, identity, content, stages)
-        units = [Unit(**values) for values in parts["units"]]
-        return Plan(Study.model_validate(parts["study"]), list(jobs.values()), units)
+        try:
+            jobs: dict[str, Job] = {}
+            for identity, _, _, _, seed, number, *needs in parts["runs"]:
+                data, method, hyperparameters, training, content = parts["kinds"][number]
+                stages = {
+                    name: jobs[stage] for one in needs for name, stage in one.items()
+                }  # they come before
+                hyperparameters = {
+                    **hyperparameters,
+                    **{name: stage.identity for name, stage in stages.items()},
+                }
+                jobs[identity] = Job(data, method, hyperparameters, training, seed, identity, content, stages)
+            units = [Unit(**values) for values in parts["units"]]
+            return Plan(Study.model_validate(parts["study"]), list(jobs.values()), units)
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            raise DamagedFileError("plan.json", error) from error
 
 
 def plan(study: Study, source: Source | None = None) -> Plan:
@@ -211,7 +219,7 @@ def plan_jobs(study: Study, source: Source | None = None) -> list[Job]:
             job = resolver.job(point)
         except UnweaveError as error:
             line = line_of_setting(error, point, source)
-            raise DataError(f"{line}: in the grid's point {point}: {error}") from error
+            raise DataError(f"{line}: in the grid's point {show(point)}: {error}") from error
         for each in with_stages(job):
             jobs.setdefault(each.identity, each)
     return list(jobs.values())
@@ -272,8 +280,8 @@ class _Resolver:
         names = _stage_names(point)
         settings = {key: value for key, value in point.items() if key.partition(".")[0] not in names}
         seed = settings.pop("seed")
-        if type(seed) is not int or seed < 0:
-            raise ArgumentError("seed", seed, "needs a whole number >= 0")
+        if type(seed) is not int or not 0 <= seed < 2**63:
+            raise ArgumentError("seed", seed, "needs a whole number >= 0 of at most 63 bits")
         key = repr((settings, names))
         if key not in self.kinds:
             kind = self._kind(settings, names)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import pandas as pd
 
-from unweave.errors import ArgumentError, DataError, UnweaveError, unknown_name
+from unweave.errors import ArgumentError, DataError, UnweaveError, shorten, unknown_name
 from unweave.optional import require
 from unweave.study.spec import LABEL_MODES, split_representation
 
@@ -126,8 +126,8 @@ def load(path: Path | str) -> pd.DataFrame:
         raise DataError(f"{file}: no results yet; 'unweave study run' computes them")
     try:
         table = pd.read_parquet(file)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{file}: not a results table ({error})") from error
+    except (OSError, ValueError, TypeError, KeyError, RuntimeError, MemoryError) as error:
+        raise DataError(f"{file}: not a results table ({shorten(str(error))})") from error
     if "representation" in table.columns and any(name not in table.columns for name in ABSENT):
         table = _converted(table)
     missing = [name for name in COLUMNS if name not in table.columns]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,9 +19,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from unweave.arrays import FloatArray
-from unweave.errors import ArgumentError, DataError, unknown_name
+from unweave.errors import ArgumentError, DamagedFileError, DataError, show, unknown_name
 from unweave.evaluation.model_metrics import MODEL_METRICS, SAMPLED_FORMS, find_metric, metrics_of
-from unweave.files import replacing, write_text
+from unweave.files import check_no_links, read_json, write_text
 from unweave.metrics import METRICS, Score
 from unweave.study.source import Source
 from unweave.study.spec import (
@@ -31,6 +32,7 @@ from unweave.study.spec import (
     MetricEntry,
     split_representation,
 )
+from unweave.tensor_file import Entry, read_tensors, write_tensors
 from unweave.training.score_file import SCORES, ScoreFile
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ COLUMNS = [
     "protocol",
     "seconds",
 ]  # of the rows of a run
+_TEXTS, _NUMBERS = ("metric", "representation", "protocol"), ("value", "seconds")
 UDR = "udr"
 UDR_IMAGES = 1_000
 _TRIAL = 40  # points
@@ -209,6 +212,7 @@ def measure(
 
     assert run.path is not None
     folder = run.path / SCORES
+    check_no_links(folder, run.path)
     missing = [unit for unit in units if not (folder / unit.file).exists()]
     done = len(units) - len(missing)
     for together in _rounds(missing):
@@ -278,21 +282,40 @@ def gather(run: Path, units: Sequence[Unit], done_file: str, training_seconds: f
 
 def read_scores(path: Path) -> list[dict[str, Any]]:
     """The scores of a run that is done, by the names of the columns of the results."""
-    content = json.loads(path.read_text())
-    if "columns" in content:
-        return [dict(zip(content["columns"], row, strict=True)) for row in content["rows"]]
-    return [
-        dict(zip(COLUMNS, (metric, *split_representation(name), "", *rest), strict=True))
-        for metric, name, *rest in content["rows"]
-    ]
+    content = read_json(path)
+    try:
+        if "columns" in content:
+            rows = [dict(zip(content["columns"], row, strict=True)) for row in content["rows"]]
+        else:
+            rows = [
+                dict(zip(COLUMNS, (metric, *split_representation(name), "", *rest), strict=True))
+                for metric, name, *rest in content["rows"]
+            ]
+        for row in rows:
+            given = {name for name in row if isinstance(name, str)}
+            if given != set(row) or not all(isinstance(row[name], str) for name in _TEXTS):
+                raise TypeError(f"{show(row)} is no score")
+            for name in _NUMBERS:
+                row[name] = math.nan if row[name] is None else float(row[name])
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise DamagedFileError(path, error) from error
+    return rows
 
 
 def read_codes(path: Path) -> tuple[FloatArray, FloatArray]:
     """What UDR compares: the codes (n, D) of a run on the study's images, and the mean KL (D,) of each latent."""
-    from safetensors.numpy import load_file
-
-    kept = load_file(path)
-    return kept["codes"], kept["kl"]
+    try:
+        kept, notes = read_tensors(path)
+        codes, kl = kept["codes"].array(), kept["kl"].array()
+        if codes.ndim != 2 or kl.shape != codes.shape[1:]:
+            raise ValueError(f"codes have the shape {codes.shape}, kl {kl.shape}")
+    except FileNotFoundError as error:
+        raise DamagedFileError(path, "not found") from error
+    except (KeyError, ValueError, TypeError) as error:
+        raise DamagedFileError(path, error) from error
+    if notes.get("run", path.parent.parent.name) != path.parent.parent.name:
+        raise DamagedFileError(path, f"of the run {notes['run']}")
+    return codes, kl
 
 
 def _entries(evaluation: Evaluation) -> Iterator[MetricEntry]:
@@ -373,7 +396,6 @@ def _rounds(missing: Sequence[Unit]) -> list[list[Unit]]:
 
 def _keep_codes(path: Path, run: Run, data: Dataset, unit: Unit) -> None:
     import torch
-    from safetensors.numpy import save_file
 
     from unweave.evaluation import RepresentationTable
     from unweave.methods import EncodesWithLabels
@@ -386,5 +408,5 @@ def _keep_codes(path: Path, run: Run, data: Dataset, unit: Unit) -> None:
     mean, log_variance = (torch.from_numpy(part) for part in np.moveaxis(table.posterior(which, rng), 1, 0))
     conditional = isinstance(run.method, EncodesWithLabels)
     kl = usage(mean.double(), log_variance.double(), conditional).kl.numpy()
-    with replacing(path) as temporary:
-        save_file({"codes": np.ascontiguousarray(mean, np.float32), "kl": kl}, temporary)
+    entries = {"codes": Entry.of(mean.numpy().astype(np.float32)), "kl": Entry.of(kl)}
+    write_tensors(path, entries, {"run": path.parent.parent.name})

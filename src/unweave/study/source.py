@@ -12,7 +12,9 @@ from typing import Any
 
 import yaml
 
-from unweave.errors import ArgumentError, DataError
+from unweave.errors import ArgumentError, DataError, shorten, show
+from unweave.files import read_text
+from unweave.safe_yaml import TEXT_LIMIT, compose
 from unweave.study.grid import OPERATORS, holds_runs
 
 Key = str | int
@@ -70,8 +72,8 @@ def _read(path: Path, includers: tuple[Path, ...]) -> Source:
     if path.resolve() in includers:
         raise DataError(f"{path}: includes itself")
     try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_text(path.resolve(), TEXT_LIMIT)  # a link to a study's file is as good
+    except (OSError, RuntimeError) as error:
         raise DataError(f"{path}: cannot be read ({error})") from error
     source = parse(text, path.name)
     if not isinstance(source.values, dict):
@@ -103,14 +105,14 @@ def _parse(text: str, name: str) -> Source:
     lines: dict[Keys, str] = {(): name}
     try:
         loader = _Loader(text)
-        node = loader.get_single_node()
+        node = compose(loader)
         values = {} if node is None else _build(loader, node, (), name, lines)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f", line {mark.line + 1}" if mark is not None else ""
         raise DataError(f"{name}{line}: not valid YAML ({error.problem or error.context})") from error
     except yaml.YAMLError as error:
-        raise DataError(f"{name}: not valid YAML ({error})") from error
+        raise DataError(f"{name}: not valid YAML ({shorten(str(error))})") from error
     except RecursionError as error:
         raise DataError(f"{name}: not valid YAML (a value that holds itself)") from error
     return Source(values, lines)
@@ -186,7 +188,11 @@ def _build(loader: Any, node: yaml.Node, path: Keys, name: str, lines: dict[Keys
         return [_build(loader, child, (*path, i), name, lines) for i, child in enumerate(node.value)]
     try:
         return loader.construct_object(node, deep=True)
-    except ValueError as error:  # of a date: 2024-13-01
+    except (
+        ValueError,
+        AttributeError,
+        KeyError,
+    ) as error:  # of a date: 2024-13-01, or of a tag that does not fit
         raise _error(str(error), node) from error
 
 
@@ -202,9 +208,9 @@ def _check_keys(loader: Any, node: yaml.MappingNode) -> None:
         merges = key_node.tag == "tag:yaml.org,2002:merge"
         key = key_node.value if merges else loader.construct_object(key_node, deep=True)
         if not isinstance(key, str):
-            raise _error(f"the key {key!r} is not a name", key_node)
+            raise _error(f"the key {show(key)} is not a name", key_node)
         if key in given:
-            raise _error(f"{key!r} is given twice", key_node)
+            raise _error(f"{show(key)} is given twice", key_node)
         given.add(key)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from unweave import extensions
-from unweave.errors import ArgumentError, DataError, unknown_name
+from unweave.errors import ArgumentError, DataError, show, unknown_name
 from unweave.study.source import IMPORTS, Source, change_axes, dump, override, read
 
 Precision = Literal[
@@ -33,17 +33,17 @@ class Training(BaseModel):
 
     model_config = _STRICT
 
-    steps: int = Field(default=300_000, gt=0)
-    batch_size: int = Field(default=64, gt=0)
+    steps: int = Field(default=300_000, gt=0, lt=10**12)
+    batch_size: int = Field(default=64, gt=0, le=10**6)
     learning_rate: float = Field(default=1e-4, gt=0)
-    latent_size: int = Field(default=10, gt=0)
+    latent_size: int = Field(default=10, gt=0, le=65_536)
     architecture: str | dict[str, Any] = "auto"
     reconstruction: str = "bernoulli"
     correlation: float = Field(default=0.0, ge=0, lt=1)
     capacity: dict[str, float] | None = None
     extra_terms: list[dict[str, Any]] = []
     precision: Precision = "32-true"
-    image_size: int | None = Field(default=None, gt=0)
+    image_size: int | None = Field(default=None, gt=0, le=4096)
     labels: str | list[str] | dict[str, Any] | None = None
     prior: str | dict[str, Any] | None = None
 
@@ -79,9 +79,9 @@ class Evaluation(BaseModel):
     representations: list[Literal["mean", "sampled"]] = ["mean"]
     parts: list[str] = Field(default=[WHOLE_CODE], min_length=1)
     labels: list[LabelMode] = list(LABEL_MODES)
-    num_train: int = Field(default=10_000, ge=2)
-    num_test: int = Field(default=5_000, ge=2)
-    seed: int = Field(default=0, ge=0)
+    num_train: int = Field(default=10_000, ge=2, lt=10**9)
+    num_test: int = Field(default=5_000, ge=2, lt=10**9)
+    seed: int = Field(default=0, ge=0, lt=2**63)
     params: dict[str, dict[str, Any]] = {}
     keep_codes: bool = False
 
@@ -276,7 +276,7 @@ def _message(entry: Any, source: Source) -> str:
         return f"{line}: {unknown_name('field', name, _fields(path[:-1]))}"
     if entry["type"] == "missing":
         return f"{line}: {name}: is missing"
-    return f"{line}: {name} = {entry['input']!r}: {entry['msg']}"
+    return f"{line}: {name} = {show(entry['input'])}: {entry['msg']}"
 
 
 def _fields(path: Sequence[str | int]) -> list[str]:

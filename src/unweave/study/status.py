@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import time
@@ -11,9 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from unweave.errors import DataError
+from unweave.files import read_json
 from unweave.study.folder import TRAINED, StudyPaths, needs_failed
 
 _STALE_SECONDS = 3600.0  # of a worker on another machine that writes nothing: one metric may take minutes
+
+
+_UNKNOWN = {"host": "", "pid": 0, "time": 0.0, "started": 0.0, "finished": 0}
+_UNKNOWN |= {"run": "", "what": "", "part": "", "share": 0.0}
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,8 @@ def status(paths: StudyPaths) -> Status:
             state = "done"
         elif job in failed:
             state = "failed"
-            failures[job] = json.loads(paths.failure_file(job, done_file).read_text())
+            about = {"data": data, "method": method, "strength": strength, "seed": seed}
+            failures[job] = {**paths.read_failure(job, done_file), **about}
         elif blamed is not None:
             state = "failed"
             about = {"run": job, "data": data, "method": method, "strength": strength, "seed": seed}
@@ -77,10 +83,11 @@ def living_workers(paths: StudyPaths) -> list[dict[str, Any]]:
     alive = []
     for path in sorted(paths.workers.glob("[!.]*.json")):
         try:
-            activity = json.loads(path.read_text())
-        except (OSError, ValueError):
-            continue  # it ended just now
-        if _alive(activity):
+            activity = {**_UNKNOWN, **read_json(path)}
+            alive_now = _alive(activity)
+        except (OSError, DataError, TypeError, ValueError, OverflowError):
+            continue  # it ended just now, or what it wrote is damaged
+        if alive_now:
             alive.append(activity)
         else:
             path.unlink(missing_ok=True)

@@ -16,9 +16,11 @@ import socket
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from unweave.errors import DiskFullError
 from unweave.files import write_text
 from unweave.study.folder import StudyFolder, open_study, process_name
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from unweave.study.planning import Job
 
 _PARENT_SECONDS, _WAIT_SECONDS, _REPORT_SECONDS = 1.0, 0.5, 1.0
-INTERRUPTED = 130
+INTERRUPTED, DISK_FULL = 130, 28
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,6 +40,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--parent", type=int, default=None, help="end when this process does")
     options = parser.parse_args(arguments)
+    try:
+        return _work(options)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except DiskFullError as error:
+        print(error, file=sys.stderr)
+        return DISK_FULL
+
+
+def _work(options: argparse.Namespace) -> int:
     # A command that a shell runs in the background ignores SIGINT, and its children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if options.parent is not None:
@@ -47,12 +59,9 @@ def main(arguments: list[str] | None = None) -> int:
     from unweave import extensions
 
     torch.set_num_threads(options.threads)
-    try:
-        folder = open_study(options.root, options.study)
-        extensions.load(folder.study.imports)
-        work(folder, options.device)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    folder = open_study(options.root, options.study)
+    extensions.load(folder.study.imports)
+    work(folder, options.device)
     return 0
 
 
@@ -108,7 +117,8 @@ class Activity:
         self.written = time.monotonic()
         process = {"host": socket.gethostname(), "pid": os.getpid()}
         times = {"time": time.time(), "started": self.started, "finished": self.finished}
-        write_text(self.path, json.dumps({**process, **times, **current}))
+        with suppress(OSError):  # who watches knows less; a disk that is full is the run's to tell
+            write_text(self.path, json.dumps({**process, **times, **current}))
 
 
 def _end_with(parent: int) -> None:

@@ -11,7 +11,7 @@ import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -221,7 +221,7 @@ def _finished(folder: Path, spec: RunSpec, method: Method, data: Dataset) -> Run
     spec.check_same_run(saved, folder)
     if saved.steps < spec.steps or steps_done(folder) < spec.steps or not (folder / WEIGHTS).exists():
         return None
-    load_weights(folder / WEIGHTS, method)
+    load_weights(folder / WEIGHTS, method, saved)
     method.fresh = False
     method.eval()
     return Run(saved, method, folder, spec.steps, read_history(folder / HISTORY), data)
@@ -273,8 +273,11 @@ class Session:
     def resume(self) -> None:
         """Go on where the run's directory left off."""
         if self.run.path is not None and (self.run.path / STATE).exists():
-            self.run.step = load_state(self.run.path / STATE, self.run.method, self.optimisers)
+            self.run.step = load_state(self.run.path / STATE, self.run.method, self.optimisers, self.run.spec)
         if self.folder is not None:
+            if (self.folder / SPEC).exists():  # it goes on: what it was started with stays
+                versions = RunSpec.read(self.folder / SPEC).versions
+                self.run.spec = replace(self.run.spec, versions=versions)
             self.run.spec.write(self.folder / SPEC)
             self.run.records = restart_history(self.folder / HISTORY, self.run.step)
         self.run.method.fresh = False
@@ -342,15 +345,14 @@ class Session:
     def _checkpoint(self) -> None:
         if self.folder is not None:
             run = self.run
-            save_state(self.folder / STATE, run.method, self.optimisers, run.step, run.spec.identity)
+            save_state(self.folder / STATE, run.method, self.optimisers, run.spec, run.step)
             for callback in self.callbacks:
                 callback.on_checkpoint(run, run.step)
 
     def _finish(self) -> None:
         self._checkpoint()
         if self.folder is not None:
-            metadata = {"step": str(self.run.step), "identity": self.run.spec.identity}
-            save_weights(self.folder / WEIGHTS, self.run.method, metadata)
+            save_weights(self.folder / WEIGHTS, self.run.method, self.run.spec, self.run.step)
         self.run.method.eval()
         for callback in self.callbacks:
             callback.on_end(self.run)

@@ -17,7 +17,7 @@ from unweave.arrays import AnyArray, ArrayLike, IntArray, SingleArray, as_array
 from unweave.data import Dataset
 from unweave.data.batches import to_tensor
 from unweave.data.factors import check_rows
-from unweave.errors import ArgumentError, DataError
+from unweave.errors import ArgumentError, DataError, UnweaveError, shorten
 from unweave.methods.method import (
     Decodes,
     Encodes,
@@ -29,7 +29,7 @@ from unweave.methods.method import (
 )
 from unweave.methods.registry import build, extensions_of, unknown_names
 from unweave.parameters import Count, Seed, check_value
-from unweave.training.checkpoint import MODEL, load_weights, read_metadata
+from unweave.training.checkpoint import MODEL, load_weights, steps_in
 from unweave.training.history import Record, read_history
 from unweave.training.images import images_to_tensor, tensor_to_images
 from unweave.training.spec import RunSpec
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Rows = ArrayLike | slice
+_SPARE = 1 << 26  # bytes of buffers that weights files do not hold
 SPEC, WEIGHTS, STATE, HISTORY, FAILURE = (
     "spec.yaml",
     "weights.safetensors",
@@ -233,6 +234,13 @@ def load(
     An unfinished run has the weights of its last checkpoint. No code is imported but what ``imports`` names: a run that
     was trained with further modules says which, and stops.
 
+    A directory of a stranger is read as data. Nothing in it is executed: no pickle, no YAML tags, no imports. Files are
+    regular files of a bounded size (no links, FIFOs or devices), values have the types and sizes that a run's have, the
+    method takes no more memory than its weights in the directory, and these have the hash that was written with them
+    and belong to the run of spec.yaml. Whatever is wrong is a :class:`~unweave.errors.DataError` with the file's name.
+    Hashes tell of damage and mistakes. They do not tell who trained the weights: whoever can write the directory can
+    write another whole run.
+
     Parameters
     ----------
     path
@@ -256,12 +264,12 @@ def load(
     spec = RunSpec.read(folder / SPEC)
     extensions.load(imports)
     _check_imports(spec, folder)
-    method = build(spec.method, encoder=encoder, decoder=decoder, terms=terms)
+    method = _build(spec, folder, encoder=encoder, decoder=decoder, terms=terms)
     step = steps_done(folder)
     if step == spec.steps and (folder / WEIGHTS).exists():
-        load_weights(folder / WEIGHTS, method)
+        load_weights(folder / WEIGHTS, method, spec)
     elif (folder / STATE).exists():
-        load_weights(folder / STATE, method, MODEL)
+        load_weights(folder / STATE, method, spec, MODEL)
     else:
         raise DataError(f"{folder}: the run has no weights yet")
     if labels is not None:
@@ -277,12 +285,52 @@ def load(
 
 def steps_done(folder: Path) -> int:
     """How many steps of a run are safe on disk."""
-    done = [
-        int(read_metadata(folder / name).get("step", 0))
-        for name in (WEIGHTS, STATE)
-        if (folder / name).exists()
-    ]
-    return max(done, default=0)
+    return max(steps_in(folder / name) for name in (WEIGHTS, STATE))
+
+
+def _build(spec: RunSpec, folder: Path, **parts: Any) -> Method:
+    """The run's method, untrained; a spec of which none can be built is one clear error."""
+    file = folder / SPEC
+    try:
+        if parts["encoder"] is None and parts["decoder"] is None:
+            _check_memory(spec, folder, parts["terms"])
+        return build(spec.method, **parts)
+    except ArgumentError as error:
+        if error.argument in parts:
+            raise
+        raise DataError(f"{file}: not a run spec ({error})") from error
+    except UnweaveError:
+        raise
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        MemoryError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
+        why = shorten(str(error)) or type(error).__name__
+        raise DataError(f"{file}: no method can be built of it ({why})") from error
+
+
+def _check_memory(spec: RunSpec, folder: Path, terms: Sequence[Any]) -> None:
+    """Refuse a spec of more weights than the directory has bytes, before memory is taken for them.
+
+    On the device "meta" tensors have shapes and no content. A method that cannot be built there is not checked.
+    """
+    try:
+        with torch.device("meta"):
+            planned = build(spec.method, terms=terms)
+        tensors = [*planned.parameters(), *planned.buffers()]
+        needed = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+    except Exception:
+        return
+    present = sum((folder / name).stat().st_size for name in (WEIGHTS, STATE) if (folder / name).is_file())
+    if present and needed > _SPARE + 2 * present:
+        raise DataError(
+            f"{folder / SPEC}: its method needs {needed:,} bytes of weights, and the directory has {present:,}"
+        )
 
 
 def _check_imports(spec: RunSpec, folder: Path) -> None:

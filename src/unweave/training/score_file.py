@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from unweave.errors import DataError
-from unweave.files import write_text
+from unweave.errors import DamagedFileError, DataError, show
+from unweave.files import read_json, write_text
 
 SCORES = "scores"  # the folder of a run's scores, a file for each
 
@@ -53,11 +53,19 @@ class ScoreFile:
     def read(path: Path) -> ScoreFile:
         """Read it again."""
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
+            values = read_json(path)
             known = {name: values[name] for name in ("seconds", "params", "details") if name in values}
-            return ScoreFile(values.get("metric", ""), values["rows"], **known)
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise DataError(f"{path}: not a score ({error})") from error
+            rows = values["rows"]
+            for metric, representation, value in rows:
+                if not isinstance(metric, str) or not isinstance(representation, str):
+                    raise TypeError(f"{show([metric, representation, value])} is no score")
+                float(value)
+            float(known.get("seconds", 0.0))
+            return ScoreFile(values.get("metric", ""), rows, **known)
+        except FileNotFoundError as error:
+            raise DataError(f"{path}: not found") from error
+        except (ValueError, TypeError, KeyError) as error:
+            raise DamagedFileError(path, f"not a score: {error}") from error
 
 
 def _to_json(value: Any) -> Any:

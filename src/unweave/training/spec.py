@@ -14,9 +14,11 @@ from typing import Any
 import yaml
 
 from unweave import __version__
-from unweave.errors import ArgumentError, DataError
-from unweave.files import write_text
+from unweave.errors import ArgumentError, DataError, shorten, show
+from unweave.files import read_text, write_text
 from unweave.methods.spec import MethodSpec
+from unweave.parameters import Count, Positive, TorchSeed, check_value
+from unweave.safe_yaml import TEXT_LIMIT, load_yaml
 
 FORMAT = 1
 _PACKAGES = ("torch", "numpy", "lightning-fabric")
@@ -76,6 +78,12 @@ class RunSpec:
             "precision": self.precision,
         }
 
+    @property
+    def lineage(self) -> str:
+        """A hash of everything but the length: the same for a run that is asked for more steps."""
+        values = {key: value for key, value in self._deciding().items() if key != "steps"}
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as in spec.yaml; without ``imports`` where there are none."""
         values = {"format": FORMAT, **asdict(self), "method": self.method.as_dict()}
@@ -89,14 +97,29 @@ class RunSpec:
     def read(path: Path) -> RunSpec:
         """Read a spec.yaml."""
         try:
-            values = yaml.safe_load(path.read_text())
+            values = load_yaml(read_text(path, TEXT_LIMIT))
             if values.pop("format") != FORMAT:
                 raise DataError(f"{path}: was written by another version of unweave")
-            return RunSpec(**{**values, "method": MethodSpec.from_dict(values["method"])})
+            spec = RunSpec(**{**values, "method": MethodSpec.from_dict(values["method"])})
+            spec.check()
+            return spec
         except FileNotFoundError as error:
             raise DataError(f"{path.parent}: not a run directory (it has no {path.name})") from error
-        except (OSError, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
-            raise DataError(f"{path}: not a run spec ({error})") from error
+        except (OSError, yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
+            raise DataError(f"{path}: not a run spec ({shorten(str(error))})") from error
+
+    def check(self) -> None:
+        """Refuse values that no run has: of another type, or absurdly large."""
+        check_value("steps", self.steps, Count)
+        check_value("batch_size", self.batch_size, Count)
+        check_value("learning_rate", self.learning_rate, Positive)
+        check_value("seed", self.seed, TorchSeed)
+        check_value("precision", self.precision, str)
+        check_value("imports", self.imports, list[str])
+        _check_mapping("versions", self.versions)
+        _check_mapping("data", self.data)
+        check_value("data.name", self.data.get("name"), str)
+        self.method.check()
 
     def check_same_run(self, saved: RunSpec, folder: Path) -> None:
         """Refuse to go on with a directory that holds a run of another spec. More steps are allowed."""
@@ -106,7 +129,7 @@ class RunSpec:
         )
         if different:
             changes = ", ".join(
-                f"{key} is {theirs.get(key)!r} there, {ours.get(key)!r} here" for key in different
+                f"{key} is {show(theirs.get(key))} there, {show(ours.get(key))} here" for key in different
             )
             raise ArgumentError("out", str(folder), f"holds a run of another spec: {changes}")
         if saved.steps > self.steps:
@@ -120,6 +143,11 @@ class RunSpec:
 
     def _flat(self) -> dict[str, Any]:
         return _flatten(json.loads(json.dumps(self._deciding())))
+
+
+def _check_mapping(name: str, value: object) -> None:
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        raise ArgumentError(name, value, "needs a mapping of names")
 
 
 def installed_versions() -> dict[str, str]:

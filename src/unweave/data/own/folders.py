@@ -21,7 +21,7 @@ from unweave.data.own.columns import factor_table
 from unweave.data.own.factor_csv import read_factor_csv
 from unweave.data.storage.prepared import Writer, data_folder, prepared
 from unweave.errors import ArgumentError, DataError
-from unweave.files import write_text
+from unweave.files import read_json, write_text
 from unweave.progress import progress
 
 FACTORS_FILE = "factors.csv"
@@ -110,8 +110,8 @@ def folder_content(path: str | os.PathLike[str], factors: str = FACTORS_FILE) ->
     seen = _digest([_VERSION, list(stamps.items())])
     known = data_folder() / "folders" / f"{_digest(str(folder))[:32]}.json"
     try:
-        kept = json.loads(known.read_text())
-    except (OSError, ValueError):
+        kept = read_json(known)
+    except (OSError, DataError):
         kept = {}
     if kept.get("seen") == seen:
         return str(kept["content"])

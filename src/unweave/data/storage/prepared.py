@@ -8,7 +8,7 @@ import shutil
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,13 @@ import platformdirs
 
 from unweave.arrays import AnyArray, ArrayLike
 from unweave.data.recipe import SourceFile
-from unweave.errors import DataError, MissingDataError
+from unweave.errors import DamagedFileError, DataError, MissingDataError
+from unweave.files import read_json
 
 ENVIRONMENT_VARIABLE = "UNWEAVE_DATA"
 _FORMAT = 1
 _PAGE = 4096
+_ZEROS = 1 << 20
 
 
 def data_folder() -> Path:
@@ -185,19 +187,30 @@ def create_array(
         file.write(prefix + len(header).to_bytes(2, "little") + header)
         total = _PAGE + dtype.itemsize * int(np.prod(shape, dtype=np.int64))
         file.truncate(total)
-        if not sparse and hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, total)
+        if not sparse:
+            _reserve(file, total)
     return np.memmap(path, dtype=dtype, mode="r+", offset=_PAGE, shape=shape)
+
+
+def _reserve(file: IO[bytes], size: int) -> None:
+    """Take the disk space of a file now."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, size)
+        return
+    file.seek(_PAGE)
+    for start in range(_PAGE, size, _ZEROS):  # no other way there
+        file.write(bytes(min(_ZEROS, size - start)))
 
 
 def _is_current(target: Path, paths: Mapping[str, Path], version: int) -> bool:
     try:
-        meta = json.loads((target / "meta.json").read_text())
-    except (OSError, ValueError):
+        meta = read_json(target / "meta.json")
+    except (OSError, DamagedFileError):
         return False
-    if meta.get("format") != _FORMAT or meta.get("version") != version:
+    sources = meta.get("sources")
+    if meta.get("format") != _FORMAT or meta.get("version") != version or not isinstance(sources, dict):
         return False
-    return all(meta["sources"].get(name) == _stamp(path) for name, path in paths.items() if path.exists())
+    return all(sources.get(name) == _stamp(path) for name, path in paths.items() if path.exists())
 
 
 def _stamp(path: Path) -> list[int]:

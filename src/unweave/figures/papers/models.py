@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from unweave import data, training
 from unweave.data import Dataset
 from unweave.errors import ArgumentError
 from unweave.figures.model_pictures import Autoencoder
+from unweave.files import read_json
+from unweave.parameters import Count, check_value
 from unweave.study.perform import load_data
 
 
@@ -24,5 +25,6 @@ def load_autoencoder(folder: Path, name: str) -> tuple[Autoencoder, Dataset]:
     file = folder / "job.json"
     if not file.exists():
         return run.method, data.registry.load_described(run.spec.data)
-    job = json.loads(file.read_text())
-    return run.method, load_data(name, job.get("training", {}).get("image_size"))
+    settings = read_json(file).get("training", {})
+    size = settings.get("image_size") if isinstance(settings, dict) else None
+    return run.method, load_data(name, check_value("image_size", size, Count | None))

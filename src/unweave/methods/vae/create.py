@@ -24,7 +24,7 @@ from unweave.methods.vae.terms import Term, as_term, describe_term
 from unweave.methods.vae.vae import VAE, Networks
 from unweave.networks import create_networks
 from unweave.networks.create import Architecture
-from unweave.parameters import Correlation, Count, check_value
+from unweave.parameters import CodeSize, Correlation, check_value
 
 Extra = Term[Any] | Mapping[str, Any]
 
@@ -131,7 +131,7 @@ def build_vae(
     >>> build_vae(VAESpec("beta_vae", [6], latent_size=2)).spec.name
     'beta_vae'
     """
-    check_value("latent_size", spec.latent_size, Count)
+    check_value("latent_size", spec.latent_size, CodeSize)
     check_value("correlation", spec.correlation, Correlation)
     ready = {describe_term(term)["name"]: term for term in map(as_term, terms)}
     extra = [ready.get(entry["name"]) or create_term(**entry) for entry in spec.extra_terms]
