@@ -29,6 +29,8 @@ class SourceFile:
         its number of bytes, where that is known.
     sha256
         its checksum, where that is known.
+    at_most
+        the bytes after which a download of unknown size is given up.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class SourceFile:
     url: str
     size: int | None = None
     sha256: str | None = None
+    at_most: int = 10 << 30
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,10 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -44,12 +46,16 @@ class Server:
     cut_after: int | None = None
     delay: threading.Event | None = None
     length: bool = True
+    busy: int = 0  # how many answers are "not now"
+    endless: bool = False
+    drip: float | None = None  # seconds between two bytes
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(module, "_BACK_OFF", 0.001)
     settings = Server()
 
     class Handler(BaseHTTPRequestHandler):
@@ -79,8 +85,23 @@ def answer(handler: BaseHTTPRequestHandler, server: Server) -> None:
         handler.send_header("Location", server.redirect)
         handler.end_headers()
         return
+    if server.busy:
+        server.busy -= 1
+        handler.send_response(503)
+        handler.send_header("Retry-After", "0")
+        handler.end_headers()
+        return
     if server.status is not None:
         handler.send_error(server.status)
+        return
+    if server.endless or server.drip is not None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", server.kind)
+        handler.end_headers()
+        with suppress(OSError):  # until nobody listens
+            while server.endless or server.drip is not None:
+                handler.wfile.write(bytes(1 << 16) if server.endless else b"x")
+                time.sleep(server.drip or 0)
         return
     start = 0
     same = handler.headers.get("If-Range", server.etag) == server.etag
@@ -411,3 +432,75 @@ def test_obtain_does_not_hide_why_loading_failed(tmp_path: Path) -> None:
     broken = replace(recipe(file), load=load)
     with pytest.raises(DataError, match="on fire"):
         obtain(broken, tmp_path)
+
+
+# --- servers that do not end, or not now ------------------------------------------------------------
+
+
+def test_a_body_that_does_not_end_is_given_up(server: Server, tmp_path: Path) -> None:
+    server.endless = True
+    with pytest.raises(DataError, match="does not end after 3,000,000 bytes"):
+        get(toy(server, at_most=3_000_000), tmp_path)
+    assert not any(path.stat().st_size for path in tmp_path.glob("*set.bin*"))
+
+
+def test_a_body_that_is_announced_too_long_is_not_begun(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="its size is 512,000 bytes, more than 1,000"):
+        get(toy(server, at_most=1000), tmp_path)
+    assert not (tmp_path / "set.bin").exists()
+
+
+def test_a_byte_now_and_then_counts_as_cut(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SLOW_SECONDS", 0.1)
+    monkeypatch.setattr(module, "_ATTEMPTS", 2)
+    server.drip = 0.01
+    start = time.monotonic()
+    with pytest.raises(NetworkError, match=r"the server sent \d+ bytes in 0 seconds"):
+        get(toy(server), tmp_path)
+    assert time.monotonic() - start < 5
+    server.drip = None
+
+
+def test_a_server_that_is_busy_is_asked_again(server: Server, tmp_path: Path) -> None:
+    server.busy = 3
+    get(toy(server, **KNOWN), tmp_path)
+    assert (tmp_path / "set.bin").read_bytes() == CONTENT
+    assert len(server.ranges) == 4
+
+
+def test_waits_get_longer(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(module, "_BACK_OFF", 1.0)
+    monkeypatch.setattr(module.time, "sleep", waits.append)
+    server.busy = 100
+    with pytest.raises(NetworkError, match="503"):
+        get(toy(server), tmp_path)
+    assert waits == [1.0, 2.0, 4.0, 8.0]
+
+
+def test_the_hash_of_a_first_download_is_kept_and_compared(server: Server, tmp_path: Path) -> None:
+    get(toy(server), tmp_path)
+    assert (tmp_path / ".set.bin.sha256").read_text().split() == [SHA256, "set.bin"]
+    (tmp_path / "set.bin").unlink()
+    get(toy(server), tmp_path)
+    (tmp_path / "set.bin").unlink()
+    server.content = CONTENT[:-1] + b"x"
+    with pytest.raises(DataError, match=f"and was {SHA256} when it was first downloaded"):
+        get(toy(server), tmp_path)
+    assert not (tmp_path / "set.bin").exists()
+    assert leftovers(tmp_path) == []
+
+
+def test_a_file_without_a_checksum_is_asked_for_by_https_first() -> None:
+    http = SourceFile("a", "http://example.org/a")
+    assert module._addresses(http) == ["https://example.org/a", "http://example.org/a"]
+    assert module._addresses(replace(http, sha256=SHA256)) == ["http://example.org/a"]
+    assert module._addresses(replace(http, url="https://example.org/a")) == ["https://example.org/a"]
+
+
+def test_https_is_not_left_by_a_redirect() -> None:
+    request = module.urllib.request.Request("https://example.org/a")
+    with pytest.raises(module.urllib.error.URLError, match="not followed"):
+        module._HttpRedirects().redirect_request(request, None, 302, "", {}, "http://example.org/a")

@@ -22,6 +22,7 @@ SPACE = FactorSpace(["elevation", "azimuth", "object"], [4, 24, 183], categorica
 FILE = SourceFile(
     "nips2015-analogy-data.tar.gz",
     "http://www.scottreed.info/files/nips2015-analogy-data.tar.gz",
+    at_most=2 << 30,
 )
 
 

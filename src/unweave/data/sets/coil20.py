@@ -26,7 +26,8 @@ SPACE = FactorSpace(
 )
 FILE = SourceFile(
     "coil-20-proc.zip",
-    "http://www.cs.columbia.edu/CAVE/databases/SLAM_coil-20_coil-100/coil-20/coil-20-proc.zip",
+    "https://www.cs.columbia.edu/CAVE/databases/SLAM_coil-20_coil-100/coil-20/coil-20-proc.zip",
+    at_most=100 << 20,
 )
 _IMAGE = re.compile(r"coil-20-proc/obj(\d+)__(\d+)\.png")
 

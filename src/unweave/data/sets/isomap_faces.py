@@ -22,6 +22,7 @@ FILE = SourceFile(
     "face_data.mat.Z",
     "https://web.archive.org/web/20150922051706id_/http://isomap.stanford.edu/face_data.mat.Z",
     sha256="9c5bc75f204071bbd340aa3ff584757ec784b0630206e526d4cd3809f2650a8a",
+    at_most=100 << 20,
 )
 UNPACKED = SourceFile("face_data.mat", FILE.url)
 SMALL = SourceFile("face_1024.mat", FILE.url)

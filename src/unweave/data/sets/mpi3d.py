@@ -42,9 +42,9 @@ COMPLEX_SPACE = FactorSpace(
 HOMEPAGE = "https://github.com/rr-learning/disentanglement_dataset"
 _ADDRESS = "https://huggingface.co/datasets/waleedgondal/mpi3d/resolve/main/"
 FILES = {
-    "mpi3d_toy": SourceFile("mpi3d_toy.npz", f"{_ADDRESS}mpi3d_toy.npz"),
-    "mpi3d_realistic": SourceFile("mpi3d_realistic.npz", f"{_ADDRESS}mpi3d_realistic.npz"),
-    "mpi3d_real": SourceFile("mpi3d_real.npz", f"{_ADDRESS}mpi3d_real.npz"),
+    "mpi3d_toy": SourceFile("mpi3d_toy.npz", f"{_ADDRESS}mpi3d_toy.npz", at_most=20 << 30),
+    "mpi3d_realistic": SourceFile("mpi3d_realistic.npz", f"{_ADDRESS}mpi3d_realistic.npz", at_most=20 << 30),
+    "mpi3d_real": SourceFile("mpi3d_real.npz", f"{_ADDRESS}mpi3d_real.npz", at_most=20 << 30),
     "mpi3d_real_complex": SourceFile(
         "real3d_complicated_shapes_ordered.npz",
         "https://drive.google.com/file/d/1Tp8eTdHxgUMtsZv5uAoYAbJR1BOa_OQm/view",

@@ -6,9 +6,11 @@ import contextlib
 import http.client
 import shutil
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from email.message import Message
 from pathlib import Path
 from typing import IO, Any
@@ -21,10 +23,15 @@ from unweave.data.files.checksum import sha256_of
 from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.status import PARTIAL_SUFFIX, find_files
 from unweave.errors import DataError, MissingDataError, NetworkError
+from unweave.files import read_text, write_text
 from unweave.progress import progress
 
 _TIMEOUT = 30.0  # seconds without a byte
-_ATTEMPTS = 5  # how often a transfer that was cut is resumed before giving up
+_SLOW_SECONDS, _SLOW_BYTES = 60.0, 1 << 14  # a transfer that brings fewer bytes in that time counts as cut
+_ATTEMPTS = 5  # how often a transfer that was cut, or refused for now, is taken up again before giving up
+_BACK_OFF = 1.0  # seconds before the second attempt; twice as many before each further one
+_LONGEST_WAIT = 60.0  # seconds, whatever a server asks for
+_FOR_NOW = (408, 425, 429, 500, 502, 503, 504)  # answers that another attempt may change
 _CHUNK = 1 << 20
 
 
@@ -124,8 +131,26 @@ def _get_file(file: SourceFile, target: Path, by_hand: str) -> None:
     except _TransferError as error:
         kept = f" ({part.size:,} bytes are kept: run again to resume)" if part.size else ""
         raise NetworkError(f"{file.url}: {error}{kept}\n{by_hand}") from error
+    _check_first_hash(file, part, target)
     part.path.replace(target)
     part.remove()
+
+
+def _check_first_hash(file: SourceFile, part: _Part, target: Path) -> None:
+    """Of a file without a known checksum, keep that of the first download, and compare later ones with it."""
+    if file.sha256 is not None:
+        return
+    kept = target.with_name(f".{target.name}.sha256")
+    digest = sha256_of(part.path)
+    first = read_text(kept, 1000).split() if kept.exists() else []
+    if not first:
+        write_text(kept, f"{digest}  {target.name}\n")
+    elif first[0] != digest:
+        part.remove()
+        raise DataError(
+            f"{file.url}: sha256 is {digest}, and was {first[0]} when it was first downloaded: damaged on its way, or "
+            f"another file now. It was removed. If it is meant to have changed, delete {kept}."
+        )
 
 
 def _check(file: SourceFile, part: _Part) -> None:
@@ -179,6 +204,14 @@ class _CutError(Exception):
     """The connection ended before the file did."""
 
 
+class _LaterError(Exception):
+    """The server cannot answer now; ``seconds`` is how long it asks to wait, or 0."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
 class _Part:
     """The beginning of a file, kept in ``NAME.part``, and in ``NAME.part.tag`` what identifies the
     version that the server sent, so that the pieces of two versions are never joined."""
@@ -214,20 +247,39 @@ class _Part:
 def _transfer(file: SourceFile, part: _Part) -> bool:
     """Bring ``part`` to its full length; whether it began with bytes of an earlier run.
 
-    A connection that is cut is resumed as long as that brings new bytes, a few times.
+    A connection that is cut is resumed, and a server that is busy is asked again, a few times, after a longer wait each
+    time.
     """
-    if file.size is not None and part.size > file.size:
+    if part.size > (file.at_most if file.size is None else file.size):
         part.remove()
     resumed = part.size > 0
-    for attempt in range(_ATTEMPTS):
-        before = part.size
+    for address in _addresses(file):
         try:
-            _request(file, part)
+            _transfer_from(replace(file, url=address), part)
             break
-        except _CutError as cut:
-            if part.size <= before or attempt == _ATTEMPTS - 1:
-                raise _TransferError(str(cut)) from cut
+        except _TransferError:
+            if address == file.url:
+                raise
     return resumed
+
+
+def _addresses(file: SourceFile) -> list[str]:
+    """Where to ask for a file: where nothing but the connection says that it is the right one, by https first."""
+    parts = urlsplit(file.url)
+    if parts.scheme == "http" and parts.port is None and file.sha256 is None:
+        return [parts._replace(scheme="https").geturl(), file.url]
+    return [file.url]
+
+
+def _transfer_from(file: SourceFile, part: _Part) -> None:
+    for attempt in range(_ATTEMPTS):
+        try:
+            return _request(file, part)
+        except (_CutError, _LaterError) as error:
+            if attempt == _ATTEMPTS - 1:
+                raise _TransferError(str(error)) from error
+            asked = error.seconds if isinstance(error, _LaterError) else 0.0
+            time.sleep(min(max(_BACK_OFF * 2**attempt, asked), _LONGEST_WAIT))
 
 
 def _request(file: SourceFile, part: _Part) -> None:
@@ -245,6 +297,10 @@ def _request(file: SourceFile, part: _Part) -> None:
         response = _opener().open(urllib.request.Request(file.url, headers=headers), timeout=_TIMEOUT)
     except urllib.error.HTTPError as error:
         with error:
+            if error.code in _FOR_NOW:
+                wait = error.headers.get("Retry-After", "")
+                seconds = float(wait) if wait.isdecimal() and len(wait) < 6 else 0.0
+                raise _LaterError(f"the server answered {error.code} {error.reason}", seconds) from error
             if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not part.size:
                 raise _TransferError(f"the server answered {error.code} {error.reason}") from error
             complete = file.size is None and part.size == _full_length(error.headers)
@@ -273,15 +329,45 @@ def _receive(file: SourceFile, part: _Part, response: http.client.HTTPResponse) 
     if file.size is not None and total != file.size:
         part.remove()
         raise DataError(f"{file.url}: its size is {total} bytes, expected {file.size}: not the official file")
+    limit = file.at_most if total is None else total
+    if file.size is None and limit > file.at_most:
+        part.remove()
+        raise DataError(
+            f"{file.url}: its size is {limit:,} bytes, more than {file.at_most:,}: not the official file"
+        )
     missing = None if total is None else total - start
     _check_space(part.path.parent, missing)
     verb = "Resuming" if start else "Downloading"
     with part.path.open("ab") as out, progress(f"{verb} {file.name}", total, "bytes", start) as advance:
+        pace = _Pace()
         while (total is None or out.tell() < total) and (chunk := _read(response)):
+            if out.tell() + len(chunk) > limit:
+                out.close()
+                part.remove()
+                raise DataError(
+                    f"{file.url}: does not end after {limit:,} bytes: not the official file. It was removed."
+                )
             out.write(chunk)
             advance(len(chunk))
+            pace.count(len(chunk))
     if total is not None and part.size < total:
         raise _CutError(f"the connection was closed after {part.size:,} of {total:,} bytes")
+
+
+class _Pace:
+    """Notices a transfer that goes on and never ends: a byte now and then."""
+
+    def __init__(self) -> None:
+        self.start, self.bytes = time.monotonic(), 0
+
+    def count(self, size: int) -> None:
+        """So many bytes have arrived."""
+        self.bytes += size
+        seconds = time.monotonic() - self.start
+        if seconds > _SLOW_SECONDS:
+            if self.bytes < _SLOW_BYTES:
+                raise _CutError(f"the server sent {self.bytes:,} bytes in {seconds:.0f} seconds")
+            self.start, self.bytes = time.monotonic(), 0
 
 
 def _read(response: http.client.HTTPResponse) -> bytes:
@@ -312,7 +398,10 @@ class _HttpRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
-        if not _is_http(newurl):
+        if not _is_http(newurl) or (urlsplit(req.full_url).scheme, urlsplit(newurl).scheme) == (
+            "https",
+            "http",
+        ):
             raise urllib.error.URLError(f"the server redirects to {newurl}, which is not followed")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
