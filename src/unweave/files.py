@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import stat
 import time
 import uuid
@@ -28,6 +29,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)  # Windows has neither of them, nor FIFOs
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
+_SCRATCH, _IN_USE = "unweave-", ".in-use"
 
 
 # --- writing ---------------------------------------------------------------------------------------
@@ -172,6 +174,37 @@ def is_full(error: BaseException | None) -> bool:
         seen.add(id(error))
         error = error.__cause__ or error.__context__
     return False
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for temporary files; those of processes that were killed are removed first.
+
+    Whoever uses one holds the lock of a file in it, which the operating system frees when the process dies.
+
+    Examples
+    --------
+    >>> with scratch_folder() as folder:
+    ...     folder.is_dir()
+    True
+    >>> folder.exists()
+    False
+    """
+    import tempfile
+
+    from filelock import FileLock, Timeout
+
+    for left in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
+        with suppress(OSError, Timeout):
+            if not left.is_symlink() and (left / _IN_USE).is_file() and left.stat().st_uid == os.getuid():
+                with FileLock(left / _IN_USE, timeout=0):
+                    shutil.rmtree(left, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=_SCRATCH))
+    try:
+        with FileLock(folder / _IN_USE):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 # --- reading ---------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Entry], dict[str, str]]:
     content = read_bytes(path, _FILE_LIMIT)
     try:
         size = int.from_bytes(content[:8], "little")
-        parts = {name: Entry(e["dtype"], tuple(e["shape"]), e["data"]) for name, e in deserialize(content)}
+        parts = {name: Entry(e["dtype"], tuple(e["shape"]), e["data"]) for name, e in deserialize(content)}  # type: ignore[no-untyped-call]
         header = json.loads(content[8 : 8 + size])
         notes = _notes(path, header)
     except (SafetensorError, ValueError, RecursionError, KeyError, TypeError) as error:

@@ -28,8 +28,8 @@ from typing import Any
 
 from unweave import extensions
 from unweave.data.storage.prepared import ENVIRONMENT_VARIABLE
-from unweave.errors import ArgumentError, DataError, UnweaveError
-from unweave.files import write_text
+from unweave.errors import ArgumentError, DataError, DiskFullError, UnweaveError
+from unweave.files import scratch_folder, write_text
 from unweave.study.executors import Watch, thread_variables
 from unweave.study.folder import ATTEMPTS, PLAN, StudyFolder, count_crash
 from unweave.study.perform import OnProgress, Outcome, load_data, perform
@@ -42,6 +42,7 @@ _AHEAD = 3  # tasks for each run that the cluster can do at once: Ray always has
 _STORE_BYTES = 100 * 2**20  # of the cluster that is started here: tasks exchange a few words
 _TROUBLE_SECONDS = 5.0  # a node that can do nothing takes a task so often, not thousands
 _CODES = "codes"
+_AUTH_MODE = "RAY_AUTH_MODE"
 _SEND_SECONDS = 120.0
 _OBJECT_STORES = ("s3", "gcs", "abfs")  # there an object appears when the last of it was sent
 
@@ -168,6 +169,8 @@ class _Tasks:
             self._lost(job, error)
             return
         self.crashes = 0
+        if answer.outcome == "full":
+            raise DiskFullError(self.folder.root)
         if answer.outcome == "trouble":
             self._avoid(answer)
             self.waiting.append(job)
@@ -227,6 +230,7 @@ class _Tasks:
 @contextmanager
 def _connected(address: str | None) -> Iterator[Any]:
     """Ray, connected. What was connected or started before stays so."""
+    _authenticate(address)  # before Ray is imported, which reads the mode then
     ray = _ray()
     if ray.is_initialized():
         yield ray
@@ -246,6 +250,24 @@ def _connected(address: str | None) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _authenticate(address: str | None) -> None:
+    """Use Ray's token, unless RAY_AUTH_MODE says otherwise.
+
+    Whoever reaches the port of a Ray cluster can run code in it, and Ray listens on all addresses of a machine. A
+    cluster that is started here is open to holders of the token only, which Ray makes and keeps in ~/.ray/auth_token.
+    From then on "ray start" wants it as well, and so it is also shown to the cluster at an address: Ray itself would
+    not, if the address is given by host and port.
+    """
+    if address is None or _has_token():
+        os.environ.setdefault(_AUTH_MODE, "token")
+
+
+def _has_token() -> bool:
+    if os.environ.get("RAY_AUTH_TOKEN"):
+        return True
+    return Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token").is_file()
 
 
 def _reach(address: str) -> None:
@@ -304,6 +326,11 @@ def do_run(work: Work, job: Job) -> Answer:
     node = ray.get_runtime_context().get_node_id()
     try:
         return Answer(node, *_perform(work, job))
+    except DiskFullError as error:
+        if work.storage is None:  # the folder that all nodes share
+            return Answer(node, "full", str(error))
+        time.sleep(_TROUBLE_SECONDS)
+        return Answer(node, "trouble", f"{socket.gethostname()}: {error}")
     except (DataError, StorageError, OSError) as error:  # the run cannot help it: another node may do it
         time.sleep(_TROUBLE_SECONDS)
         return Answer(node, "trouble", f"{socket.gethostname()}: {error}")
@@ -413,8 +440,8 @@ def perform_in_storage(
     """As ``perform``, in a folder of this node's own. Returns also the record of a failure."""
     if storage.has(f"runs/{job.identity}/{folder.done_file}"):
         return "done", ""
-    with tempfile.TemporaryDirectory(prefix="unweave-", ignore_cleanup_errors=True) as scratch:
-        local = replace(folder, root=Path(scratch))
+    with scratch_folder() as scratch:
+        local = replace(folder, root=scratch)
         copy = _Copy(local, job, storage)
         copy.fetch()
 
@@ -447,8 +474,8 @@ def fetch_run(folder: StudyFolder, job: Job, storage: Storage) -> None:
 
 def count_crash_in_storage(folder: StudyFolder, job: Job, storage: Storage) -> None:
     """As ``count_crash``, of a run whose attempts are in a storage."""
-    with tempfile.TemporaryDirectory(prefix="unweave-") as scratch:
-        path = Path(scratch) / folder.attempts(job.identity).name
+    with scratch_folder() as scratch:
+        path = scratch / folder.attempts(job.identity).name
         name = folder.attempts(job.identity).relative_to(folder.root).as_posix()
         storage.get(name, path)
         if path.exists():
