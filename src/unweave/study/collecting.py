@@ -71,13 +71,18 @@ def set_aside_damaged(folder: StudyFolder) -> None:
     >>> from pathlib import Path
     >>> set_aside_damaged(uw.study.StudyFolder(Path("out"), "demo", uw.study.plan(study, source)))
     """
+    compared = [unit.file for unit in folder.units if unit.metric == UDR]
     for job in folder.jobs:
-        path = folder.run(job.identity) / folder.done_file
-        try:
-            if path.exists():
-                read_scores(path)
-        except DamagedFileError as error:
-            print(f"{error}: set aside as {set_aside(path).name}, and made again", file=sys.stderr)
+        run = folder.run(job.identity)
+        if not folder.is_done(job):
+            continue
+        for path in (run / folder.done_file, *(run / SCORES / name for name in compared)):
+            try:
+                if path.exists():
+                    read_scores(path) if path.name == folder.done_file else read_codes(path)
+            except DamagedFileError as error:
+                print(f"{error}: set aside as {set_aside(path).name}, and made again", file=sys.stderr)
+                (run / folder.done_file).unlink(missing_ok=True)
 
 
 def _about(job: Job) -> dict[str, Any]:

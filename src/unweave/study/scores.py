@@ -214,6 +214,9 @@ def measure(
     folder = run.path / SCORES
     check_no_links(folder, run.path)
     missing = [unit for unit in units if not (folder / unit.file).exists()]
+    for unit in units:
+        if unit.metric == UDR and unit not in missing:
+            read_codes(folder / unit.file)  # raises if it is damaged, as reading a score does in the end
     done = len(units) - len(missing)
     for together in _rounds(missing):
         clock = time.monotonic()
