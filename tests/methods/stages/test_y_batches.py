@@ -84,8 +84,8 @@ def test_training_with_and_without_kept_y_is_the_same(data, create, settings):
 
 
 def test_each_y_is_computed_once(data, create, computed):
-    uw.train(create(), data, 30, **SHORT)
-    assert sum(computed) == len(data)  # 240 images were shown
+    uw.train(create(), data, 15, **{**SHORT, "batch_size": 64})
+    assert sum(computed) == len(data)  # 960 images were shown
     uw.train(create(beta=2.0), data, 5, seed=3, **SHORT)  # shares the first stage
     assert sum(computed) == len(data)
     (folder,) = (data_folder() / "stages").iterdir()
@@ -116,8 +116,8 @@ def test_too_many_bytes_are_not_kept(data, create, computed, monkeypatch):
 def test_several_y_of_an_image_are_drawn_once(data, create, first):
     batches = create(y_from="draw", num_y=2).batches(data)
     seen = {}
-    for step in range(40):
-        batch = batches.draw(step, 8, seed=0)
+    for step in range(20):
+        batch = batches.draw(step, 64, seed=0)
         for row, y in zip(batch.rows.tolist(), batch.y, strict=True):
             seen.setdefault(row, set()).add(y.numpy().tobytes())
     assert {len(ys) for ys in seen.values()} == {2}
