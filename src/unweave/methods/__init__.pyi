@@ -1,7 +1,10 @@
 from .catalogue import MethodInfo as MethodInfo
 from .flow.gaussian_mixture import GaussianMixture as GaussianMixture
 from .flow.ms_flow import MSFlow as MSFlow
+from .label_layout import LabelLayout as LabelLayout
+from .labelled import LabelledMethod as LabelledMethod
 from .method import Decodes as Decodes
+from .method import DecodesLabels as DecodesLabels
 from .method import DecodesStages as DecodesStages
 from .method import Encodes as Encodes
 from .method import EncodesWithLabels as EncodesWithLabels

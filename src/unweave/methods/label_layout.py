@@ -64,6 +64,12 @@ class LabelLayout:
         return [column.name for column in self.columns for _ in range(column.width)]
 
     @property
+    def categories(self) -> tuple[slice, ...]:
+        """The entries of each label that is one-hot."""
+        starts = zip(self.columns, self.starts, strict=True)
+        return tuple(slice(start, start + column.width) for column, start in starts if column.one_hot)
+
+    @property
     def scaled(self) -> list[int]:
         """The labels (not entries) that are one number."""
         return [label for label, column in enumerate(self.columns) if not column.one_hot]

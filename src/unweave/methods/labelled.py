@@ -71,6 +71,11 @@ class LabelledMethod(Method):
         assert labels is not None  # the layout is that of the spec's labels
         return labels
 
+    @property
+    def label_array(self) -> AnyArray | None:
+        """The array of labels that the method was created with, and holds; None if its labels are factors."""
+        return self.label_supervision.array
+
     def remember_labels(self, array: ArrayLike) -> None:
         """Take again the array of labels that a loaded method was created with."""
         self.label_supervision.remember(array)

@@ -10,6 +10,7 @@ capability                    what it gives                       who asks for i
 :class:`Encodes`              q(z|x) of images, named parts       evaluation, traversals, the table of codes
 :class:`EncodesWithLabels`    q(z|x,u) of images and labels       the same, for encoders that take labels
 :class:`Decodes`              the expected images of codes        reconstructions, traversals
+:class:`DecodesLabels`        the expected images of labels       later stages of a supervised one
 :class:`DecodesStages`        the images of each of its stages    the same: rows of y and of x
 :class:`Samples`              images from the model               figures, image quality
 :class:`GeneratesFromNoise`   images of codes and noise, apart    traversals of GANs
@@ -33,7 +34,7 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from unweave.arrays import ArrayLike
+from unweave.arrays import AnyArray, ArrayLike
 from unweave.data import Dataset
 from unweave.data.batches import Batch, Batches, ImageBatches
 from unweave.data.supervision.labels import Labels
@@ -486,8 +487,27 @@ class LearnsFromLabels(Protocol):
         """Take the labels that the method is created with."""
         ...
 
+    @property
+    def label_array(self) -> AnyArray | None:
+        """The array of labels that the method was created with, and holds; None if its labels are factors."""
+        ...
+
     def remember_labels(self, array: ArrayLike) -> None:
         """Take again the array of labels that a loaded method was created with."""
+        ...
+
+
+@runtime_checkable
+class DecodesLabels(LearnsFromLabels, Decodes, Protocol):
+    """A method whose codes are labels: ``decode`` takes u (n, d)."""
+
+    @property
+    def label_size(self) -> int:
+        """d, the number of entries of u."""
+        ...
+
+    def sample_labels(self, n: int, generator: torch.Generator | None = None) -> Tensor:
+        """u (n, d), as labels are distributed in the data."""
         ...
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from unweave.errors import ArgumentError
-from unweave.methods.method import Method
+from unweave.methods.method import LearnsFromLabels, Method
 from unweave.methods.registry import build, create
 from unweave.training.checkpoint import weights_hash
 from unweave.training.planning import plan, run_name
@@ -52,6 +52,9 @@ def read_stage(name: str, given: Any) -> tuple[dict[str, Any], Method]:
         )
     method = build(run.spec.method)
     method.load_state_dict(run.method.state_dict())
+    labels = run.method.label_array if isinstance(run.method, LearnsFromLabels) else None
+    if labels is not None and isinstance(method, LearnsFromLabels):
+        method.remember_labels(labels)
     method.fresh = False
     method.eval()
     spec = {key: value for key, value in run.spec.as_dict().items() if key not in _BESIDES}

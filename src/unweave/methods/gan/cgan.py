@@ -17,7 +17,7 @@ from unweave.methods.label_layout import LabelLayout
 from unweave.methods.labelled import LabelledMethod
 from unweave.methods.method import OptimiserSettings, Player, Terms
 from unweave.methods.registry import register_method
-from unweave.networks.dcgan import ImageDiscriminator
+from unweave.networks.dcgan import ImageDiscriminator, ImageGenerator
 from unweave.networks.weights import frozen
 from unweave.objectives.adversarial import generator_loss
 from unweave.parameters import Count, Decay
@@ -92,7 +92,7 @@ class CGAN(LabelledMethod):
     ) -> None:
         super().__init__(labels)
         self.noise_size = noise_size
-        self.generator = Generator(labels.width + noise_size, image_shape, width, ema)
+        self.generator = Generator(ImageGenerator(labels.width + noise_size, image_shape, width=width), ema)
         self.discriminator = ImageDiscriminator(image_shape, labels.width, width=width)
 
     # --- training ---------------------------------------------------------------------------------
@@ -138,8 +138,20 @@ class CGAN(LabelledMethod):
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
         """``n`` images, with labels as they are distributed in the data."""
-        u = self.sample_labels(n, generator)
-        return self.generator.generate(torch.cat([u, self._noise(n, generator)], dim=1))
+        return self.generate(*self.sample_inputs(n, generator))
+
+    def sample_inputs(self, n: int, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
+        """Labels (n, d) as they are distributed in the data, and noise (n, |Z|)."""
+        return self.sample_labels(n, generator), self._noise(n, generator)
+
+    def generate(self, codes: Tensor, noise: Tensor) -> Tensor:
+        """The images (n, C, H, W) of labels (n, d) and noise (n, |Z|)."""
+        return self.generator.generate(torch.cat([codes, noise], dim=1))
+
+    @property
+    def categories(self) -> tuple[slice, ...]:
+        """The entries of each one-hot label."""
+        return self.label_layout.categories
 
     def _noise(self, n: int, generator: torch.Generator | None) -> Tensor:
         """z (n, |Z|) from N(0, I)."""

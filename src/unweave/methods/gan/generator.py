@@ -6,11 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from unweave.networks.dcgan import ImageGenerator
-
 
 class Generator(nn.Module):
-    """Inputs (n, D) to images (n, C, H, W) in [0, 1].
+    """A network that gives logits of images (n, C, H, W), and the images in [0, 1].
 
     Training uses the network itself. The method's samples are those of :meth:`generate`, which uses the exponential
     moving average of its weights, where there is one:
@@ -21,38 +19,35 @@ class Generator(nn.Module):
 
     Parameters
     ----------
-    input_size
-        D: noise, codes and labels together.
-    image_shape
-        (H, W, C).
-    width
-        see :class:`~unweave.networks.dcgan.ImageGenerator`.
+    network
+        of one input or several.
     ema
         the weight of the past in the average; 0: there is none.
 
     Examples
     --------
     >>> import torch
-    >>> Generator(5, (28, 28, 1), width=4, ema=0.999)(torch.randn(3, 5)).shape
+    >>> from unweave.networks.dcgan import ImageGenerator
+    >>> Generator(ImageGenerator(5, (28, 28, 1), width=4), ema=0.999)(torch.randn(3, 5)).shape
     torch.Size([3, 1, 28, 28])
     """
 
-    def __init__(self, input_size: int, image_shape: tuple[int, ...], width: int, ema: float) -> None:
+    def __init__(self, network: nn.Module, ema: float) -> None:
         super().__init__()
-        self.network = ImageGenerator(input_size, image_shape, width=width)
+        self.network = network
         self.average: AveragedModel | None = None
         if ema > 0:
             update = get_ema_multi_avg_fn(ema)  # type: ignore[no-untyped-call]
             self.average = AveragedModel(self.network, multi_avg_fn=update)
             self.average.requires_grad_(False)
 
-    def forward(self, inputs: Tensor) -> Tensor:
+    def forward(self, *inputs: Tensor) -> Tensor:
         """Images of the network that is trained."""
-        return torch.sigmoid(self.network(inputs))
+        return torch.sigmoid(self.network(*inputs))
 
-    def generate(self, inputs: Tensor) -> Tensor:
+    def generate(self, *inputs: Tensor) -> Tensor:
         """Images of the averaged network; without an average, of the network."""
-        return torch.sigmoid((self.network if self.average is None else self.average)(inputs))
+        return torch.sigmoid((self.network if self.average is None else self.average)(*inputs))
 
     def update_average(self) -> None:
         """Take the present weights into the average; at the first call it becomes their copy."""

@@ -16,7 +16,7 @@ from unweave.methods.gan.generator import Generator
 from unweave.methods.gan.terms import cross_entropy_terms
 from unweave.methods.method import Method, OptimiserSettings, Player, Posterior, Terms
 from unweave.methods.registry import register_method
-from unweave.networks.dcgan import ImageDiscriminator
+from unweave.networks.dcgan import ImageDiscriminator, ImageGenerator
 from unweave.networks.weights import frozen
 from unweave.objectives.adversarial import generator_loss
 from unweave.objectives.gaussian import correlated_log_density
@@ -129,7 +129,9 @@ class InfoGAN(Method):
             nn.LeakyReLU(SLOPE),
             nn.Linear(HIDDEN, num_categories + 2 * num_continuous),
         )
-        self.generator = Generator(num_categories + num_continuous + noise_size, image_shape, width, ema)
+        self.generator = Generator(
+            ImageGenerator(num_categories + num_continuous + noise_size, image_shape, width=width), ema
+        )
 
     # --- training ---------------------------------------------------------------------------------
 

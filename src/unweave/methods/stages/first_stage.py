@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from unweave.arrays import AnyArray, ArrayLike
 from unweave.data import Dataset
+from unweave.data.batches import Batch, Batches, ImageBatches, LabelledBatch
 from unweave.data.registry import describe_data
+from unweave.data.supervision.labels import Labels
 from unweave.errors import ArgumentError
-from unweave.methods.method import Decodes, Encodes, Method, Posterior, Samples, code_size
+from unweave.methods.method import Decodes, DecodesLabels, Encodes, Method, Posterior, Samples, code_size
 from unweave.objectives import reparameterise, standard_noise
 
 if TYPE_CHECKING:
 
     class Autoencoder(Method, Encodes, Decodes):
         """A method that encodes and decodes."""
+
+    class LabelledStage(Method, DecodesLabels):
+        """A method whose codes are labels."""
 
 
 CodeSource = Literal["mean", "draw"]
@@ -25,7 +32,8 @@ CodeSource = Literal["mean", "draw"]
 class FirstStage(nn.Module):
     """C -> Y: codes c of images, and the images y that they are decoded to.
 
-    Its weights get no gradient, and it is always in evaluation mode.
+    Its weights get no gradient, and it is always in evaluation mode. The codes of a supervised stage are the labels of
+    the images, which training batches have; it cannot encode images without them.
 
     Parameters
     ----------
@@ -33,6 +41,8 @@ class FirstStage(nn.Module):
         as trained: it must encode and decode.
     image_shape
         (H, W, C) of the images that the later stage is for.
+    may_be_supervised
+        whether it may, instead of encoding, be a :class:`~unweave.methods.method.DecodesLabels`.
 
     Examples
     --------
@@ -45,10 +55,10 @@ class FirstStage(nn.Module):
     torch.Size([3, 6])
     """
 
-    def __init__(self, method: Method, image_shape: tuple[int, ...]) -> None:
+    def __init__(self, method: Method, image_shape: tuple[int, ...], may_be_supervised: bool = False) -> None:
         super().__init__()
-        self.method = _checked(method, image_shape)
-        self.code_size = code_size(self.method)
+        self.method = _checked(method, image_shape, may_be_supervised)
+        self.supervised = not isinstance(method, Encodes)
         self.requires_grad_(False)
         self.eval()
 
@@ -56,8 +66,15 @@ class FirstStage(nn.Module):
         """Stay in evaluation mode, whatever ``mode`` is."""
         return super().train(False)
 
+    @property
+    def code_size(self) -> int:
+        """|C|, the number of columns of a code."""
+        return self._labelled.label_size if self.supervised else code_size(self.method)
+
     def encode(self, images: Tensor) -> Posterior:
         """q(c|x) of images (n, C, H, W)."""
+        if self.supervised:
+            raise ArgumentError("first", self.method.spec.name, "cannot encode: its codes are labels")
         return self.method.encode(images)
 
     def decode(self, c: Tensor) -> Tensor:
@@ -74,11 +91,57 @@ class FirstStage(nn.Module):
             return self.decode(posterior.mean)
         return self.decode(reparameterise(*posterior, standard_noise(posterior.mean, generator=generator)))
 
+    def batches(self, data: Dataset) -> Batches:
+        """Training batches of ``data`` for a later stage: images, with the labels of a supervised stage."""
+        return self._labelled.batches(data) if self.supervised else ImageBatches(data)
+
+    @torch.no_grad()
+    def reconstruct_batch(
+        self, batch: Batch, source: CodeSource, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """y of the images of a batch; of a supervised stage that of their labels."""
+        if not self.supervised:
+            return self.reconstruct(batch.images, source, generator)
+        if not isinstance(batch, LabelledBatch):
+            message = f"has no labels, and the codes of the first stage, {self.method.spec.name}, are labels"
+            raise ArgumentError("batch", f"{len(batch)} images", message)
+        return self.decode(batch.u)
+
+    def labels_for(self, data: Dataset) -> Labels | None:
+        """The labels of ``data`` that are its codes; None if it is not supervised."""
+        return self._labelled.labels_for(data) if self.supervised else None
+
+    @property
+    def label_array(self) -> AnyArray | None:
+        """The array that its labels are from; None if they are factors, or it has none."""
+        return self._labelled.label_array if self.supervised else None
+
+    def remember_labels(self, array: ArrayLike) -> None:
+        """Give it again the array of labels that it was created with."""
+        if not self.supervised:
+            message = f"the first stage, {self.method.spec.name}, encodes images: its codes are no labels"
+            raise ArgumentError("labels", np.shape(array), message)
+        self._labelled.remember_labels(array)
+
+    def sample_codes(self, n: int, generator: torch.Generator | None = None) -> Tensor:
+        """``n`` codes (n, |C|): labels as they are distributed in the data, or the codes of images that it samples."""
+        if self.supervised:
+            return self._labelled.sample_labels(n, generator)
+        return self.encode(self.sample(n, generator)).mean
+
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """y of ``n`` codes from the prior p(c)."""
+        """y of ``n`` codes from the prior p(c), or of labels as they are distributed in the data."""
+        if self.supervised:
+            return self.decode(self.sample_codes(n, generator))
         if not isinstance(self.method, Samples):
             raise ArgumentError("first", self.method.spec.name, "cannot sample")
         return self.method.sample(n, generator)
+
+    @property
+    def _labelled(self) -> LabelledStage:
+        stage: Any = self.method
+        labelled: LabelledStage = stage
+        return labelled
 
 
 def check_same_data(spec: dict[str, Any], data: Dataset) -> None:
@@ -101,19 +164,19 @@ other_data=True allows that
         raise ArgumentError("first", spec["method"]["name"], message)
 
 
-def _checked(method: Method | None, image_shape: tuple[int, ...]) -> Autoencoder:
+def _checked(method: Method | None, image_shape: tuple[int, ...], may_be_supervised: bool) -> Autoencoder:
     """The method, if it can be a first stage for images of this shape."""
     if method is None:
         raise ArgumentError("first", None, "needs the run of a first stage, or its folder")
     name = method.spec.name
-    if not isinstance(method, Encodes):
-        raise ArgumentError("first", name, "cannot encode: a first stage gives images codes c")
     if not isinstance(method, Decodes):
         raise ArgumentError("first", name, "cannot decode: a first stage turns codes c into images y")
+    if not isinstance(method, Encodes) and not (may_be_supervised and isinstance(method, DecodesLabels)):
+        raise ArgumentError("first", name, "cannot encode: a first stage gives images codes c")
     if list(method.spec.image_shape) != list(image_shape):
         message = f"is for images {tuple(method.spec.image_shape)}, the data has {tuple(image_shape)}"
         raise ArgumentError("first", name, message)
-    if method.noise_correlation:
+    if isinstance(method, Encodes) and method.noise_correlation:
         message = f"its codes have correlated noise (s = {method.noise_correlation:g}), and z would have none"
         raise ArgumentError("first", name, message)
     autoencoder: Autoencoder = method  # type: ignore[assignment]

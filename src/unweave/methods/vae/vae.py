@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from unweave.arrays import ArrayLike
+from unweave.arrays import AnyArray, ArrayLike
 from unweave.data import Dataset
 from unweave.data.batches import Batch, Batches, LabelledBatch
 from unweave.data.supervision.labels import Labels
@@ -195,6 +195,11 @@ class VAE(Method):
     def take_labels(self, labels: Labels) -> None:
         """Take the labels that the method is created with."""
         self.supervision.array = labels.array
+
+    @property
+    def label_array(self) -> AnyArray | None:
+        """The array of labels that the method was created with, and holds; None if its labels are factors."""
+        return self.supervision.array
 
     def remember_labels(self, array: ArrayLike) -> None:
         """Take again the array of labels that a loaded method was created with."""
