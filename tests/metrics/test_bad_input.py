@@ -21,6 +21,7 @@ QUICK = {
     "dci": {"learner": "l1_svm"},
     "dci_es": {"depths": (1, 2), "trees": 2},
     "downstream": {"sizes": (10,)},
+    "downstream_mlp": {"hidden": (3,), "steps": 5},
 }
 NAMES = metrics.names()
 WITH_FACTORS = [name for name in NAMES if metrics.METRICS[name].uses_factors]

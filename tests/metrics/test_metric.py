@@ -32,6 +32,7 @@ QUICK = {
     "dci": {"learner": "lasso"},
     "dci_es": {"depths": (1, 2), "trees": 2},
     "downstream": {"sizes": (10,)},
+    "downstream_mlp": {"hidden": (3,), "steps": 5},
 }
 
 

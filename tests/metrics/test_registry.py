@@ -9,7 +9,11 @@ from unweave.errors import ArgumentError
 RNG = np.random.default_rng(0)
 FACTORS = RNG.integers(0, 4, (600, 3))
 CODES = np.concatenate([FACTORS + RNG.normal(0, 0.1, FACTORS.shape), RNG.normal(size=(600, 1))], axis=1)
-QUICK = {"beta_vae": {"num_train": 200, "num_eval": 100}, "factor_vae": {"num_train": 200, "num_eval": 100}}
+QUICK = {
+    "beta_vae": {"num_train": 200, "num_eval": 100},
+    "factor_vae": {"num_train": 200, "num_eval": 100},
+    "downstream_mlp": {"hidden": (5,), "steps": 20},
+}
 ON_ARRAYS = [name for name, metric in metrics.METRICS.items() if metric.takes not in ("posterior", "models")]
 LEARNED = ("downstream", "attribute_classification", "dci", "dci_es", "infomec", "z_diff", "z_min_variance")
 

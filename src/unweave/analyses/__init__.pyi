@@ -2,6 +2,7 @@ from .agreement import metric_correlations as metric_correlations
 from .correlated_noise import correlation_costs as correlation_costs
 from .correlated_noise import correlation_decline as correlation_decline
 from .correlated_noise import scores_by_correlation as scores_by_correlation
+from .d_separation import d_separated as d_separated
 from .downstream import attribute_accuracy as attribute_accuracy
 from .downstream import downstream_correlations as downstream_correlations
 from .downstream import statistical_efficiency as statistical_efficiency

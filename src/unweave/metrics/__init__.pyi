@@ -17,6 +17,7 @@ from .predictors.attribute_classification import attribute_classification as att
 from .predictors.dci import dci as dci
 from .predictors.dci_es import dci_es as dci_es
 from .predictors.downstream import downstream as downstream
+from .predictors.downstream_mlp import downstream_mlp as downstream_mlp
 from .predictors.explicitness import explicitness as explicitness
 from .predictors.latent_factor_correlation import latent_factor_correlation as latent_factor_correlation
 from .predictors.linear_r2 import linear_r2 as linear_r2

@@ -33,6 +33,7 @@ _BUILTIN = (
     "predictors.linear_r2",
     "predictors.latent_factor_correlation",
     "predictors.downstream",
+    "predictors.downstream_mlp",
     "predictors.attribute_classification",
     "unlabelled.gaussian_total_correlation",
     "unlabelled.wasserstein_correlation",
