@@ -44,6 +44,7 @@ from .spec import VAESpec as VAESpec
 from .stages.conditional_gaussian import ConditionalGaussian as ConditionalGaussian
 from .stages.first_stage import FirstStage as FirstStage
 from .stages.ms_vae import MSVAE as MSVAE
+from .stages.supervised_ms_vae import SupervisedMSVAE as SupervisedMSVAE
 from .vae.composition import Composition as Composition
 from .vae.conditional_prior import PRIORS as PRIORS
 from .vae.conditional_vae import ConditionalVAE as ConditionalVAE

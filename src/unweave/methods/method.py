@@ -204,6 +204,14 @@ class Method(nn.Module):
     def spec(self, spec: MethodSpec) -> None:
         self._spec = spec
 
+    @classmethod
+    def kind_for(cls, settings: Mapping[str, Any]) -> type[Method]:
+        """The class of a method with these settings, earlier stages among them: by default this one.
+
+        A kind has more capabilities than others of its name; its constructor takes the same settings.
+        """
+        return cls
+
     def players(self) -> list[Player]:
         """Who moves which parameters, in the order of their moves within a step."""
         raise NotImplementedError

@@ -384,7 +384,8 @@ def build(
         raise ArgumentError("method spec", spec.name, "has labels, and the method learns from none")
     for key, stage in _stage_specs(spec).items():
         settings[key] = ready[key] if key in ready else build(stage)
-    method: Method = info.load()(image_shape=tuple(spec.image_shape), **settings)
+    kind: Any = info.load()
+    method: Method = kind.kind_for(settings)(image_shape=tuple(spec.image_shape), **settings)
     method.spec = spec
     return method
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from unweave.networks.adain import AdaptiveInstanceNorm
+from unweave.networks.adain import AdaptiveInstanceNorm, Modulation
 from unweave.networks.dcgan import SLOPE
 
 HIDDEN = (256, 256, 256)
@@ -28,6 +28,8 @@ class AdaINMLP(nn.Module):
         the size of z.
     hidden
         sizes of the layers.
+    modulation
+        see :class:`~unweave.networks.adain.AdaptiveInstanceNorm`; without positions, "position" is ReLU alone.
 
     Examples
     --------
@@ -36,10 +38,14 @@ class AdaINMLP(nn.Module):
     torch.Size([3, 6])
     """
 
-    def __init__(self, size: int, latent_size: int, hidden: Sequence[int] = HIDDEN) -> None:
+    def __init__(
+        self, size: int, latent_size: int, hidden: Sequence[int] = HIDDEN, modulation: Modulation = "channel"
+    ) -> None:
         super().__init__()
         self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise([size, *hidden]))
-        self.norms = nn.ModuleList(AdaptiveInstanceNorm((width,), latent_size) for width in hidden)
+        self.norms = nn.ModuleList(
+            AdaptiveInstanceNorm((width,), latent_size, modulation) for width in hidden
+        )
         self.output = nn.Linear(hidden[-1], size)
 
     def forward(self, y: Tensor, z: Tensor) -> Tensor:

@@ -20,8 +20,9 @@ M1 is no stage but a VAE whose decoder has the architecture "adain", with a high
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -29,25 +30,30 @@ from torch import Tensor
 from unweave.data import Dataset
 from unweave.data.batches import Batch, Batches
 from unweave.errors import ArgumentError
-from unweave.methods.method import EvidenceBound, LabelMode, Method, Player, Posterior, Terms
+from unweave.methods.labelled import LabelledMethod
+from unweave.methods.method import Encodes, EvidenceBound, LabelMode, Method, Player, Posterior, Terms
 from unweave.methods.registry import register_method
 from unweave.methods.spec import Stage
 from unweave.methods.stages.first_stage import FirstStage, check_same_data
 from unweave.methods.stages.y_batches import YBatch, YBatches, has_fixed_y
-from unweave.networks import ConvEncoder, initialise
+from unweave.methods.vae.likelihoods import Bernoulli, Gaussian, Likelihood
+from unweave.networks import ConvEncoder, MLPEncoder, initialise
 from unweave.networks.adain import AdaINDecoder, AdaINGenerator
+from unweave.networks.adain_mlp import AdaINMLP
 from unweave.networks.dcgan import ImageGenerator
-from unweave.objectives import kl_to_standard_normal, reconstruction, reparameterise, standard_noise
+from unweave.objectives import kl_to_standard_normal, reparameterise, standard_noise
 from unweave.parameters import Count, NonNegative
+
+VECTOR_VARIANCE = 0.01  # with which the likelihood of vectors begins; it is learned
 
 
 class StagePass(NamedTuple):
-    """A forward pass of the second stage: images (n, C, H, W), y alike, q(z|x,y), and the logits of x."""
+    """A forward pass of the second stage: images (n, C, H, W), y alike, q(z|x,y), and the decoder's output for x."""
 
     images: Tensor
     y: Tensor
     posterior: Posterior
-    logits: Tensor
+    output: Tensor
 
 
 @register_method(
@@ -67,7 +73,12 @@ class MSVAE(Method):
     The residual encoder R reads x - y and gives q(z|x,y); it has the layers of the first stage's encoder, as neither
     the paper nor its code says more than that it is one. The decoder G reads y and takes z by adaptive instance
     normalisation: :class:`~unweave.networks.adain.AdaINDecoder`. The codes have the parts "c", of the first stage, and
-    "z". Images are squares of 28, 32, 64 or 128 pixels.
+    "z". Images are squares of 28, 32, 64 or 128 pixels, with a Bernoulli likelihood.
+
+    Vectors, such as curves, have fully connected layers, :class:`~unweave.networks.adain_mlp.AdaINMLP`, and a Gaussian
+    likelihood of one variance, which is learned. On a supervised first stage, ``conditional_gaussian``, c are labels:
+    :class:`~unweave.methods.stages.supervised_ms_vae.SupervisedMSVAE`. Such stages can stand on earlier ones, and an
+    MS-VAE can be the first stage of another: there can be any number.
 
     Parameters
     ----------
@@ -86,7 +97,7 @@ class MSVAE(Method):
     modulation
         how z enters G: per "channel" as in the paper, or per channel and "position" as in its code.
     width
-        channels of G's first convolution; 64 in the paper.
+        channels of G's first convolution, 64 in the paper; for vectors, a fourth of the width of each layer.
     condition
         what the decoder reads next to z: "y"; "c" of the first stage instead (M3 of the paper's ablations); or c in
         "concatenation" with z, without AdaIN (M2): :class:`~unweave.networks.dcgan.ImageGenerator`.
@@ -133,20 +144,44 @@ class MSVAE(Method):
             raise ArgumentError("num_y", num_y, "needs y_from='draw': there is one mean of each image")
         if num_y is not None and condition != "y":
             raise ArgumentError("num_y", num_y, "needs condition='y': the decoder reads no y")
-        self.first = FirstStage(first, image_shape)
+        self.first = FirstStage(first, image_shape, may_be_supervised=True)
         self.latent_size, self.y_from, self.num_y, self.other_data = latent_size, y_from, num_y, other_data
         self.condition, self.encode_from, self.beta, self.keep_y = condition, encode_from, beta, keep_y
         self.first_part, self.own_part = first_part, {"c": "z", "z": "c"}[first_part]
-        self.encoder = ConvEncoder(image_shape, latent_size)
+        if len(image_shape) not in (1, 3):
+            raise ArgumentError("data", f"observations {tuple(image_shape)}", "needs images or vectors")
+        is_image = len(image_shape) == 3
+        if not is_image and condition != "y":
+            raise ArgumentError(
+                "condition", condition, f"needs images; vectors {tuple(image_shape)} have 'y'"
+            )
+        self.likelihood: Likelihood = Bernoulli() if is_image else Gaussian(VECTOR_VARIANCE, learned=True)
+        self.encoder: ConvEncoder | MLPEncoder
+        if is_image:
+            self.encoder = ConvEncoder(image_shape, latent_size)
+        else:
+            self.encoder = MLPEncoder(image_shape, latent_size, (4 * width, 4 * width))
         code_size = self.first.code_size
-        self.decoder: AdaINDecoder | AdaINGenerator | ImageGenerator
-        if condition == "y":
+        self.decoder: AdaINDecoder | AdaINMLP | AdaINGenerator | ImageGenerator
+        if not is_image:
+            self.decoder = AdaINMLP(image_shape[0], latent_size, (4 * width,) * 3, modulation)
+        elif condition == "y":
             self.decoder = AdaINDecoder(image_shape, latent_size, modulation, width)
         elif condition == "c":
             self.decoder = AdaINGenerator(code_size, latent_size, image_shape, modulation, width)
         else:
             self.decoder = ImageGenerator(code_size + latent_size, image_shape, normalise=False, width=width)
         self.initialise(0)
+
+    @classmethod
+    def kind_for(cls, settings: Mapping[str, Any]) -> type[Method]:
+        """A :class:`SupervisedMSVAE` where the codes of the first stage are labels."""
+        first = settings.get("first")
+        if not isinstance(first, LabelledMethod) or isinstance(first, Encodes):
+            return cls
+        from unweave.methods.stages.supervised_ms_vae import SupervisedMSVAE
+
+        return SupervisedMSVAE
 
     # --- using a trained model ------------------------------------------------------------------------
 
@@ -164,11 +199,11 @@ class MSVAE(Method):
     def encode(self, images: Tensor) -> Posterior:
         """q(c|x) and q(z|x,y) of images (n, C, H, W), side by side; y is that of the mean of c."""
         c = self.first.encode(images)
-        return _joined(c, self._encode_rest(images, self.first.decode(c.mean)))
+        return joined(c, self._encode_rest(images, self.first.decode(c.mean)))
 
     def decode(self, codes: Tensor) -> Tensor:
         """The expected images (n, C, H, W) of codes (n, |C| + |Z|)."""
-        return torch.sigmoid(self._logits(None, *self._split(codes)))
+        return self.likelihood.mean(self._output(None, *self._split(codes)))
 
     def encode_first(self, images: Tensor) -> Posterior:
         """q(c|x) of images (n, C, H, W), of the first stage alone."""
@@ -190,7 +225,7 @@ class MSVAE(Method):
         if self.first_part == "z":
             raise ArgumentError("first_part", "z", "z is the first stage's: there is none to refine y with")
         c = None if self.condition == "y" else self.first.encode(y).mean
-        return torch.sigmoid(self._logits(y, c, z))
+        return self.likelihood.mean(self._output(y, c, z))
 
     @torch.no_grad()
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
@@ -217,8 +252,8 @@ class MSVAE(Method):
         result = self._forward(images, self.first.decode(c.mean), c.mean, generator)
         kl = kl_to_standard_normal(*result.posterior)
         return EvidenceBound(
-            _joined(c, result.posterior),
-            reconstruction.bernoulli(result.logits, images),
+            joined(c, result.posterior),
+            self.likelihood(result.output, images),
             torch.cat([torch.zeros_like(c.mean), kl], dim=1),
         )
 
@@ -237,29 +272,32 @@ class MSVAE(Method):
         return self._forward(batch.images, y, c, generator)
 
     def loss(self, result: StagePass) -> Terms:
-        """Cross entropy summed over pixels, and beta KL(q(z|x,y) || N(0, I))."""
+        """-log p(x|z,y), for images cross entropy, summed over pixels, and beta KL(q(z|x,y) || N(0, I))."""
         kl = kl_to_standard_normal(*result.posterior).sum(1).mean()
         return Terms.of(
-            reconstruction=(reconstruction.bernoulli(result.logits, result.images), 1.0), kl=(kl, self.beta)
+            reconstruction=(self.likelihood(result.output, result.images), 1.0), kl=(kl, self.beta)
         )
 
     def players(self) -> list[Player]:
         """The second stage's networks, which are one player."""
-        return [Player("model", [*self.encoder.parameters(), *self.decoder.parameters()], self.loss)]
+        networks = (self.encoder, self.decoder, self.likelihood)
+        return [Player("model", [weight for one in networks for weight in one.parameters()], self.loss)]
 
     def initialise(self, seed: int) -> None:
         """Draw the second stage's weights anew (Glorot uniform, zero bias); the first stage keeps its own."""
         generator = torch.Generator().manual_seed(seed)
         for network in (self.encoder, self.decoder):
             initialise(network, generator)
+        if isinstance(self.likelihood, Gaussian):
+            with torch.no_grad():
+                self.likelihood.log_variance.fill_(math.log(VECTOR_VARIANCE))
 
     def batches(self, data: Dataset) -> Batches:
         """Images of ``data`` with their y, where that is kept.
 
         The data must be what the first stage was trained on, unless ``other_data`` was asked for.
         """
-        if not self.other_data:
-            check_same_data(self.spec.hyperparameters["first"], data)
+        self._check_first_data(data)
         batches = super().batches(data)
         if self.num_y is not None and not has_fixed_y(data, self.y_from, self.num_y):
             raise ArgumentError(
@@ -271,6 +309,10 @@ class MSVAE(Method):
             batches, data, self.first, self.y_from, self.num_y, self._first_weights if self.keep_y else None
         )
 
+    def _check_first_data(self, data: Dataset) -> None:
+        if not self.other_data:
+            check_same_data(self.spec.hyperparameters["first"], data)
+
     def _first_weights(self) -> str:
         """A hash of the first stage's weights, as the run's spec has it."""
         weights: str = self.spec.hyperparameters["first"]["weights"]
@@ -281,22 +323,22 @@ class MSVAE(Method):
     ) -> StagePass:
         posterior = self._encode_rest(images, y)
         z = reparameterise(*posterior, standard_noise(posterior.mean, generator=generator))
-        return StagePass(images, y, posterior, self._logits(y, c, z))
+        return StagePass(images, y, posterior, self._output(y, c, z))
 
     def _encode_rest(self, images: Tensor, y: Tensor) -> Posterior:
         """q(z|x,y)."""
         return Posterior(*self.encoder(images - y if self.encode_from == "residual" else images))
 
-    def _logits(self, y: Tensor | None, c: Tensor | None, z: Tensor) -> Tensor:
-        """The logits of x from z and from y or c, whichever the decoder reads; y is that of c where it is None."""
-        if isinstance(self.decoder, AdaINDecoder):
+    def _output(self, y: Tensor | None, c: Tensor | None, z: Tensor) -> Tensor:
+        """The decoder's output from z and from y or c, whichever it reads; y is that of c where it is None."""
+        if isinstance(self.decoder, AdaINDecoder | AdaINMLP):
             given = y if y is not None else self.first.decode(_known(c))
-            logits: Tensor = self.decoder(given, z)
+            output: Tensor = self.decoder(given, z)
         elif isinstance(self.decoder, AdaINGenerator):
-            logits = self.decoder(_known(c), z)
+            output = self.decoder(_known(c), z)
         else:
-            logits = self.decoder(torch.cat([_known(c), z], dim=1))
-        return logits
+            output = self.decoder(torch.cat([_known(c), z], dim=1))
+        return output
 
     def _split(self, codes: Tensor) -> tuple[Tensor, Tensor]:
         """The first stage's part of codes, and this stage's."""
@@ -310,7 +352,7 @@ def _known(c: Tensor | None) -> Tensor:
     return c
 
 
-def _joined(c: Posterior, z: Posterior) -> Posterior:
+def joined(c: Posterior, z: Posterior) -> Posterior:
     """Two posteriors side by side."""
     mean = torch.cat([c.mean, z.mean], dim=1)
     return Posterior(mean, torch.cat([c.log_variance.expand_as(c.mean), z.log_variance], dim=1))
