@@ -13,7 +13,16 @@ Rooms (``uw.data``, ``uw.methods``, …) and calls are imported when they are fi
 neither torch nor pandas.
 """
 
+import os
+import sys
+
 import lazy_loader
+
+# Threads that wait for each other sleep instead of spinning. A training whose threads spin is ten times slower as soon
+# as another process wants one of the cores; asleep they lose what the other takes. The runtime of torch's threads reads
+# this when it is loaded, so it is for processes that import unweave first. Results have the same bits either way.
+if "torch" not in sys.modules:
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 

@@ -238,6 +238,24 @@ def open_regular(path: Path, *, update: bool = False) -> IO[bytes]:
     return os.fdopen(descriptor, "r+b" if update else "rb", buffering=0)
 
 
+def check_regular(path: Path) -> None:
+    """Refuse a FIFO, a device or a folder in the place of a data file; links to files are followed.
+
+    Examples
+    --------
+    >>> check_regular(Path("/dev/zero"))
+    Traceback (most recent call last):
+    unweave.errors.DataError: /dev/zero: is not a regular file, which is not read here
+    """
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise DataError(f"{path}: cannot be read ({why})") from error
+    if not stat.S_ISREG(mode):
+        raise DataError(f"{path}: is not a regular file, which is not read here")
+
+
 def read_bytes(path: Path, limit: int = TEXT_LIMIT) -> bytes:
     """The bytes of a regular file that has at most ``limit`` of them, or a :class:`~unweave.errors.DataError`.
 

@@ -157,13 +157,13 @@ def test_the_study_goes_on_once_there_is_space(opened, finished, small_disk):
     folder = opened(root=disk / "out")
     with pytest.raises(DiskFullError):
         work(folder, "cpu")
-    subprocess.run(["mount", "-o", "remount,size=100m", str(disk)], check=True)
+    subprocess.run(["mount", "-o", "remount,size=1g", str(disk)], check=True)
     work(folder, "cpu")
     pd.testing.assert_frame_equal(values(folder), values(finished))
 
 
 def test_results_are_read_from_a_read_only_folder(finished, small_disk, capsys):
-    disk = small_disk(100_000)
+    disk = small_disk(1_000_000)
     shutil.copytree(finished.root, disk / "out")
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
     folder = open_study(disk / "out", "tiny")
@@ -235,6 +235,6 @@ def test_a_link_to_a_study_file_is_as_good(tiny_file, tmp_path):
 def test_scores_of_earlier_versions_are_read_as_before(copied, finished):
     path = copied.run(copied.jobs[0].identity) / copied.done_file
     content = json.loads(path.read_text())
-    rows = [[row[0], row[1], *row[3:]] for row in content["rows"]]
+    rows = [[row[0], row[1], *row[4:]] for row in content["rows"]]
     path.write_text(json.dumps({"rows": rows, "training_seconds": 1.0, "finished": 0.0}))
     pd.testing.assert_frame_equal(values(copied), values(finished))

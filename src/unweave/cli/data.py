@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unweave.cli import output
-from unweave.cli.options import ImageSize, Imports, load_extensions
+from unweave.cli.options import ImageSize, Imports, Yes, clean, load_extensions
 from unweave.errors import ArgumentError, UnweaveError
 
 if TYPE_CHECKING:
@@ -117,6 +117,32 @@ def get(
             print(f"{recipe.name}: {_done_text(before, status(recipe, path))}", flush=True)
     if failed:
         raise typer.Exit(1)
+
+
+@app.command("clean")
+def clean_sets(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Data sets.  [default: all]", show_default=False),
+    ] = None,
+    sources: Annotated[
+        bool, typer.Option("--sources", help="Also official files of data sets that are prepared.")
+    ] = False,
+    drawn: Annotated[
+        bool, typer.Option("--drawn", help="Also rendered images: they are drawn again.")
+    ] = False,
+    yes: Yes = False,
+    folder: Folder = None,
+    imports: Imports = None,
+) -> None:
+    """Show what takes space and is not needed any more: cut downloads, leftovers, old versions; --yes removes it."""
+    load_extensions(imports)
+    from unweave.data import registry
+    from unweave.data.storage.clean import removable_data
+
+    recipes = [registry.find(name) for name in dict.fromkeys(names or registry.names())]
+    every = [removable_data(r, _folder_of(r.name, folder), sources=sources, drawn=drawn) for r in recipes]
+    clean([each for removables in every for each in removables], yes)
 
 
 @app.command()

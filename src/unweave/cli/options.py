@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from unweave.cli import output
 from unweave.errors import ArgumentError
 
 Imports = Annotated[
@@ -23,6 +24,7 @@ ImageSize = Annotated[
     typer.Option("--size", min=1, help="Resize the images to this many pixels.", show_default=False),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Remove it.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
 
 
@@ -75,6 +77,23 @@ def parse_term(option: str, text: str) -> dict[str, Any]:
         "name": name.strip(),
         **parse_settings(option, [part for part in rest.split(",") if part.strip()]),
     }
+
+
+def clean(removables: Sequence[Any], yes: bool) -> None:
+    """Show what can go and how much space it takes; with ``yes``, remove it."""
+    from unweave.cleaning import total_size
+
+    rows = [(output.bytes_text(each.size), each.why, str(each.path)) for each in removables]
+    output.show_table(["SIZE", "WHAT", "PATH"], rows)
+    total = output.bytes_text(total_size(removables))
+    if yes:
+        for each in removables:
+            each.remove()
+        print(f"removed {len(rows)} files and folders: {total} are free now")
+    elif rows:
+        print(f"{len(rows)} files and folders take {total}; nothing was removed: --yes does")
+    else:
+        print("there is nothing to remove")
 
 
 def parse_names(text: str) -> list[str]:

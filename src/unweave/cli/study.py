@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from unweave.cli import output
-from unweave.cli.options import Device, Imports, load_extensions, parse_settings
+from unweave.cli.options import Device, Imports, Yes, clean, load_extensions, parse_settings
 from unweave.errors import ArgumentError, DataError, unknown_name
 
 app = typer.Typer(
@@ -178,14 +178,41 @@ def status(
 
 
 @app.command()
-def report(study: StudyName, root: Root = ROOT, imports: Imports = None) -> None:
-    """Write the report of the runs so far: one HTML file, figures as PDF and PNG, tables as CSV and LaTeX."""
+def report(
+    study: StudyName,
+    root: Root = ROOT,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to", help="The report's folder.  [default: STUDY/report below --out]", show_default=False
+        ),
+    ] = None,
+    imports: Imports = None,
+) -> None:
+    """Write the report of the runs so far: one HTML file, figures as PDF and PNG, tables as CSV and LaTeX.
+
+    Of studies in a folder that cannot be written, give another folder for the report with --to.
+    """
     load_extensions(imports)
     from unweave.study.collecting import collect
     from unweave.study.folder import open_study
 
     folder = open_study(root, _name(study))
-    _report(collect(folder), folder)
+    _report(collect(folder), folder, to)
+
+
+@app.command("clean")
+def clean_runs(
+    root: Root = ROOT,
+    orphans: Annotated[
+        bool, typer.Option("--orphans", help="Also runs that no study of the folder has in its plan.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Show what takes space and is not needed any more: leftovers, codes, damaged files; --yes removes it."""
+    from unweave.study.clean import removable_runs
+
+    clean(removable_runs(root, orphans=orphans), yes)
 
 
 @app.command()
@@ -270,11 +297,11 @@ def _run(
         check_finished(outcome)
 
 
-def _report(outcome: Any, folder: Any) -> None:
+def _report(outcome: Any, folder: Any, to: Path | None = None) -> None:
     from unweave.figures.report import write_report
 
     command = f"unweave study report {folder.name} -o {folder.root}"
-    print(write_report(outcome, folder.path / "report", folder.study.reports, command=command))
+    print(write_report(outcome, to or folder.path / "report", folder.study.reports, command=command))
 
 
 def _cell(value: Any) -> str:

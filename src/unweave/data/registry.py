@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -240,4 +241,4 @@ def _load_folder(path: str | Path, folder: Path | str | None, size: int | None) 
         raise ArgumentError("data", str(path), "there is no such folder")
     if folder is not None:
         raise ArgumentError("folder", str(folder), "only a data set by name has its files elsewhere")
-    return from_folder(path, FACTORS_FILE if (path / FACTORS_FILE).is_file() else None, size=size)
+    return from_folder(path, FACTORS_FILE if os.path.lexists(path / FACTORS_FILE) else None, size=size)

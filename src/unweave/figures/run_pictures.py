@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,17 +42,31 @@ class Pictures(Callback):
 
     def on_end(self, run: Run) -> None:
         """Draw what the run's method, directory and data allow."""
+        for path, draw in self._pictures(run).items():
+            draw(path)
+
+    def on_already_finished(self, run: Run) -> None:
+        """Draw what is missing: the process that trained the run may have been killed before it drew all."""
+        for path, draw in self._pictures(run).items():
+            if not path.exists():
+                draw(path)
+
+    def _pictures(self, run: Run) -> dict[Path, Callable[[Path], Path]]:
+        """How each picture is drawn, by its path."""
         if run.path is None or run.data is None:
-            return
-        method = run.method
+            return {}
+        method, data = run.method, run.data
+        pictures: dict[str, Callable[[Path], Path]] = {}
         if isinstance(method, Autoencoder):
-            save_picture(reconstructions(method, run.data), run.path / "reconstructions.png")
-            save_picture(traversals(method, run.data), run.path / "traversals.png")
-            save_traversal_animation(method, run.data, run.path / "traversals.gif")
+            pictures["reconstructions.png"] = lambda path: save_picture(reconstructions(method, data), path)
+            pictures["traversals.png"] = lambda path: save_picture(traversals(method, data), path)
+            pictures["traversals.gif"] = lambda path: save_traversal_animation(method, data, path)
         elif isinstance(method, Generator):
-            save_picture(samples(method, run.data), run.path / "samples.png")
-        title = f"{run.spec.method.name} on {run.data.name}"
-        save_picture(loss_curves(run.records, title), run.path / "loss_curves.png")
+            pictures["samples.png"] = lambda path: save_picture(samples(method, data), path)
+        if run.records:
+            title = f"{run.spec.method.name} on {data.name}"
+            pictures["loss_curves.png"] = lambda path: save_picture(loss_curves(run.records, title), path)
+        return {run.path / name: draw for name, draw in pictures.items()}
 
 
 def loss_curves(records: Sequence[Mapping[str, float]], title: str) -> Image.Image:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 import pandas as pd
 
 from unweave.errors import ArgumentError, DataError, UnweaveError, shorten, unknown_name
+from unweave.files import check_regular
 from unweave.optional import require
 from unweave.study.spec import LABEL_MODES, split_representation
 
@@ -124,9 +125,20 @@ def load(path: Path | str) -> pd.DataFrame:
     file = Path(path) / TABLE if Path(path).is_dir() else Path(path)
     if not file.exists():
         raise DataError(f"{file}: no results yet; 'unweave study run' computes them")
+    check_regular(file)
+    import pyarrow
+
     try:
         table = pd.read_parquet(file)
-    except (OSError, ValueError, TypeError, KeyError, RuntimeError, MemoryError) as error:
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+        RuntimeError,
+        MemoryError,
+        pyarrow.ArrowException,
+    ) as error:
         raise DataError(f"{file}: not a results table ({shorten(str(error))})") from error
     if "representation" in table.columns and any(name not in table.columns for name in ABSENT):
         table = _converted(table)

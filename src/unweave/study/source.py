@@ -186,13 +186,14 @@ def _build(loader: Any, node: yaml.Node, path: Keys, name: str, lines: dict[Keys
         return values
     if isinstance(node, yaml.SequenceNode):
         return [_build(loader, child, (*path, i), name, lines) for i, child in enumerate(node.value)]
+    return _construct(loader, node)
+
+
+def _construct(loader: Any, node: yaml.Node) -> Any:
+    """The value of a node that holds no others; of a date such as 2024-13-01, and of a tag that does not fit, none."""
     try:
         return loader.construct_object(node, deep=True)
-    except (
-        ValueError,
-        AttributeError,
-        KeyError,
-    ) as error:  # of a date: 2024-13-01, or of a tag that does not fit
+    except (ValueError, AttributeError, KeyError) as error:
         raise _error(str(error), node) from error
 
 
@@ -206,7 +207,7 @@ def _check_keys(loader: Any, node: yaml.MappingNode) -> None:
     given: set[str] = set()
     for key_node, _ in node.value:
         merges = key_node.tag == "tag:yaml.org,2002:merge"
-        key = key_node.value if merges else loader.construct_object(key_node, deep=True)
+        key = key_node.value if merges else _construct(loader, key_node)
         if not isinstance(key, str):
             raise _error(f"the key {show(key)} is not a name", key_node)
         if key in given:

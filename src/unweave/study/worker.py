@@ -16,8 +16,10 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from unweave.errors import DiskFullError
@@ -50,8 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _work(options: argparse.Namespace) -> int:
-    # A command that a shell runs in the background ignores SIGINT, and its children inherit that.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    check_interrupts = _remember_interrupts()
     if options.parent is not None:
         _end_with(options.parent)
     import torch  # takes seconds: only now, so that a parent that is gone is noticed before
@@ -61,8 +62,32 @@ def _work(options: argparse.Namespace) -> int:
     torch.set_num_threads(options.threads)
     folder = open_study(options.root, options.study)
     extensions.load(folder.study.imports)
+    from unweave.study import perform  # noqa: F401  (the rest of what takes long to import)
+
+    check_interrupts()
     work(folder, options.device)
     return 0
+
+
+def _remember_interrupts() -> Callable[[], None]:
+    """Let SIGINT interrupt, and return a function that does so again if it did before.
+
+    Code that is imported may swallow a KeyboardInterrupt. Then the worker would go on until it is killed.
+    """
+    received = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal received
+        received = True
+        raise KeyboardInterrupt
+
+    def check() -> None:
+        if received:
+            raise KeyboardInterrupt
+
+    # A command that a shell runs in the background ignores SIGINT, and its children inherit that.
+    signal.signal(signal.SIGINT, handle)
+    return check
 
 
 def work(folder: StudyFolder, device: str = "auto") -> None:

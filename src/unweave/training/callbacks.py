@@ -39,6 +39,9 @@ class Callback:
     def on_end(self, run: Run) -> None:
         """After the last step, with the weights written."""
 
+    def on_already_finished(self, run: Run) -> None:
+        """Instead of all others, when the run was finished before, and nothing is trained."""
+
 
 class TensorBoard(Callback):
     """Logs to TensorBoard event files in ``folder`` (needs the package tensorboard).

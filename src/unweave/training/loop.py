@@ -156,6 +156,8 @@ def train(
             accelerate(method)
         method.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         if finished is not None:  # in the same form as after training: its scores have the same bits
+            for callback in callbacks if fabric.global_rank == 0 else ():
+                callback.on_already_finished(finished)
             return finished
         session = Session(Run(spec, method, folder, data=data), data, fabric, callbacks, compile)
         session.resume()

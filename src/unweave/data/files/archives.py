@@ -16,6 +16,7 @@ from typing import IO
 
 from unweave.data.files.binary import open_binary
 from unweave.errors import DataError
+from unweave.files import check_regular
 
 Wanted = Callable[[str], object]
 
@@ -98,6 +99,7 @@ def _folder(folder: Path) -> Iterator[_Entry]:
 
 
 def _zip(path: Path) -> Iterator[_Entry]:
+    check_regular(path)
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             if not info.is_dir():
@@ -132,5 +134,14 @@ def _check_tar_end(path: Path, stream: IO[bytes], end: int) -> None:
 def _clear_errors(source: Path) -> Iterator[None]:
     try:
         yield
-    except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, RuntimeError) as error:
+    except (
+        zipfile.BadZipFile,
+        tarfile.TarError,
+        zlib.error,
+        EOFError,
+        OSError,
+        RuntimeError,
+        ValueError,
+        LookupError,
+    ) as error:
         raise DataError(f"{source}: damaged or not complete ({error})") from error

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unweave.errors import DataError
+from unweave.files import check_regular
 
 _CHUNK = 1 << 24
 
@@ -20,6 +21,7 @@ _CHUNK = 1 << 24
 @contextmanager
 def open_binary(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading; one whose name ends in ``.gz`` is unpacked on the way."""
+    check_regular(path)
     try:
         raw = path.open("rb")
     except OSError as error:
@@ -54,5 +56,5 @@ def read_blocks(
 def _read(path: Path, stream: IO[bytes], size: int) -> bytes:
     try:
         return stream.read(size)
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, EOFError, zlib.error, MemoryError, OverflowError) as error:
         raise DataError(f"{path}: damaged or not complete ({error})") from error

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from unweave.arrays import AnyArray
 from unweave.errors import DataError
+from unweave.files import check_regular
 from unweave.optional import require
 from unweave.progress import progress
 
@@ -79,6 +80,7 @@ def stream_hdf5(path: Path, key: str, dtype: npt.DTypeLike, out: AnyArray) -> No
 @contextmanager
 def _open_array(path: Path, key: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Iterator[Any]:
     h5py = require("h5py", "hdf5", "an HDF5 file")
+    check_regular(path)
     try:
         with h5py.File(path, "r") as file:
             array = file.get(key)

@@ -13,6 +13,7 @@ import numpy as np
 
 from unweave.arrays import ByteArray
 from unweave.errors import ArgumentError, DataError
+from unweave.files import check_regular
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -174,6 +175,7 @@ def _open_image(path: Path) -> Iterator[Any]:
     """An open image file; whatever goes wrong with it is a DataError."""
     from PIL import Image
 
+    check_regular(path)
     try:
         with Image.open(path) as image:
             yield image

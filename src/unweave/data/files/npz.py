@@ -12,7 +12,9 @@ from typing import IO, Any
 import numpy as np
 
 from unweave.arrays import AnyArray
+from unweave.data.files.npy import read_npy_header
 from unweave.errors import DataError
+from unweave.files import check_regular
 from unweave.progress import progress
 
 _CHUNK = 1 << 24
@@ -94,6 +96,7 @@ def stream_npz(
 def _open_member(
     path: Path, key: str, shape: tuple[int, ...], kind: str
 ) -> Iterator[tuple[IO[bytes], np.dtype[Any], tuple[int, ...]]]:
+    check_regular(path)
     try:
         with zipfile.ZipFile(path) as archive:
             name = f"{key}.npy"
@@ -102,7 +105,15 @@ def _open_member(
                 raise DataError(f"{path}: has no array {key!r}, only {names}")
             with archive.open(name) as stream:
                 yield stream, *_check_header(path, key, stream, shape, kind)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        OSError,
+        RuntimeError,
+        ValueError,
+        LookupError,
+    ) as error:
         raise DataError(f"{path}: not a complete .npz file ({error})") from error
 
 
@@ -110,11 +121,7 @@ def _check_header(
     path: Path, key: str, stream: IO[bytes], shape: tuple[int, ...], kind: str
 ) -> tuple[np.dtype[Any], tuple[int, ...]]:
     try:
-        version = np.lib.format.read_magic(stream)
-        read = (
-            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        )
-        actual, fortran, dtype = read(stream)
+        actual, fortran, dtype = read_npy_header(stream)
     except ValueError as error:
         raise DataError(f"{path}: array {key!r} has a damaged header ({error})") from error
     if dtype.hasobject:

@@ -12,6 +12,7 @@ from pathlib import Path
 from unweave.arrays import AnyArray
 from unweave.data.own.columns import parse_cells
 from unweave.errors import DataError, MissingDataError
+from unweave.files import check_regular
 
 
 def read_factor_csv(folder: Path, path: Path, images: Sequence[str]) -> dict[str, AnyArray]:
@@ -60,7 +61,9 @@ def read_factor_csv(folder: Path, path: Path, images: Sequence[str]) -> dict[str
 
 def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """The header, and the other rows with the numbers of their lines; empty lines are passed over."""
-    if not path.is_file():
+    if path.exists():
+        check_regular(path)
+    else:
         hint = "pass factors=None for images without labels"
         raise MissingDataError(f"{path}: not found. Name the table of factors with factors=…, or {hint}.")
     try:

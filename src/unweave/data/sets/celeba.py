@@ -15,6 +15,7 @@ from unweave.data.files.images import centre_crop, decode_image, resize
 from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import DataError
+from unweave.files import check_regular
 from unweave.progress import progress
 
 # fmt: off
@@ -94,6 +95,7 @@ def read_attributes(path: Path, space: FactorSpace) -> tuple[list[str], ByteArra
     >>> read_attributes(path, FactorSpace(["Smiling", "Young"], [2, 2]))
     (['000001.jpg'], array([[1, 0]], dtype=uint8))
     """
+    check_regular(path)
     try:
         lines = path.read_text(encoding="ascii").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -15,6 +15,7 @@ from unweave.data.files.unix_compress import decompress
 from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
 from unweave.errors import DataError
+from unweave.files import check_regular
 
 FACTORS = ("left_right", "up_down", "light")
 # The original address, which does not answer any more, as the Internet Archive keeps it.
@@ -68,6 +69,7 @@ def load(folder: Path, count: int = 698) -> Dataset:
 
 
 def _read_original(path: Path, count: int) -> tuple[AnyArray, AnyArray]:
+    check_regular(path)
     data = path.read_bytes()
     if path.suffix == ".Z":
         data = decompress(data, str(path))
@@ -78,6 +80,7 @@ def _read_original(path: Path, count: int) -> tuple[AnyArray, AnyArray]:
 
 
 def _read_small(path: Path, count: int) -> tuple[AnyArray, AnyArray]:
+    check_regular(path)
     data = path.read_bytes()
     pixels = read_mat(data, str(path), "dataY", (32 * 32, count), np.float64)
     light, left_right, up_down = read_mat(data, str(path), "dataT", (3, count), np.float64)

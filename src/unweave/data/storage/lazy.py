@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from unweave.arrays import AnyArray, BoolArray, IntArray
 from unweave.data.dataset import Dataset, from_grid
 from unweave.data.factors import FactorSpace
-from unweave.data.storage.prepared import create_array, prepare
+from unweave.data.storage.prepared import create_array, map_created, prepare
 from unweave.data.storage.row_checksums import row_checksums
 from unweave.files import check_no_links, open_regular, replacing, write_all
 
@@ -254,8 +254,8 @@ class _Cache:
         self._checksums_of = row_checksums(f"{identity} {shape[1:]} {dtype.str}")
         self._file = open_regular(folder / "images.npy", update=True)
         try:
-            self.images = _map(folder / "images.npy", shape, dtype, "r")
-            self._shared = _map(folder / "done.npy", shape[:1], np.dtype(np.uint8), "r+")
+            self.images = map_created(folder / "images.npy", shape, dtype, "r")
+            self._shared = map_created(folder / "done.npy", shape[:1], np.dtype(np.uint8), "r+")
             self._stride = int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
             self._offset = int(self.images.offset)
             self._done = np.zeros(shape[0], bool)  # written, or compared, by this process
@@ -344,7 +344,7 @@ class _Cache:
             with FileLock(self._folder.with_name(f".{self._folder.name}.lock")):
                 if not path.exists():
                     self._write_checksums(path, n)
-        checksums: AnyArray = _map(path, (n,), np.dtype(np.uint32), "r+")
+        checksums: AnyArray = map_created(path, (n,), np.dtype(np.uint32), "r+")
         return checksums
 
     def _write_checksums(self, path: Path, n: int) -> None:
@@ -371,22 +371,13 @@ def _neighbours(rows: IntArray) -> list[tuple[int, int]]:
 def _is_sound(folder: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
     """Whether the files are there and of their full size; if not, all are made anew. Links are an error."""
     try:
-        _map(folder / "images.npy", shape, dtype, "r")
-        _map(folder / "done.npy", shape[:1], np.dtype(np.uint8), "r")
+        map_created(folder / "images.npy", shape, dtype, "r")
+        map_created(folder / "done.npy", shape[:1], np.dtype(np.uint8), "r")
         if (folder / "checksums.npy").exists():
-            _map(folder / "checksums.npy", shape[:1], np.dtype(np.uint32), "r")
-    except (FileNotFoundError, ValueError, EOFError):
+            map_created(folder / "checksums.npy", shape[:1], np.dtype(np.uint32), "r")
+    except (FileNotFoundError, ValueError):
         return False
     return True
-
-
-def _map(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], mode: Literal["r", "r+"]) -> Any:
-    """Memory-map a file of the array."""
-    with open_regular(path):  # refuses links
-        array = np.load(path, mmap_mode=mode, allow_pickle=False)
-    if array.shape != shape or array.dtype != dtype:
-        raise ValueError(f"{path}: holds {array.dtype} {array.shape}, expected {dtype} {shape}")
-    return array
 
 
 def _publish(file: Any, checksums: Any, shared: AnyArray, fresh: list[IntArray], done: BoolArray) -> None:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import platformdirs
 
 from unweave.arrays import AnyArray, ArrayLike
+from unweave.data.files.npy import read_npy_header
 from unweave.data.recipe import SourceFile
 from unweave.errors import DamagedFileError, DataError, MissingDataError
-from unweave.files import read_json
+from unweave.files import open_regular, read_json
 
 ENVIRONMENT_VARIABLE = "UNWEAVE_DATA"
 _FORMAT = 1
@@ -161,6 +163,8 @@ def missing_files(folder: Path, files: Sequence[SourceFile]) -> MissingDataError
 def map_array(path: Path) -> AnyArray:
     """Memory-map a .npy file. Copy-on-write: nothing done to the array reaches the file."""
     try:
+        with open(path, "rb") as file:
+            read_npy_header(file)
         array: AnyArray = np.load(path, mmap_mode="c", allow_pickle=False)
         return array
     except (OSError, ValueError) as error:
@@ -180,16 +184,33 @@ def create_array(
     """
     dtype = np.dtype(dtype)
     shape = tuple(int(n) for n in shape)
-    text = repr({"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
-    prefix = np.lib.format.magic(1, 0)
-    header = text.encode().ljust(_PAGE - len(prefix) - 2 - 1) + b"\n"
     with open(path, "wb") as file:
-        file.write(prefix + len(header).to_bytes(2, "little") + header)
+        file.write(_header(shape, dtype))
         total = _PAGE + dtype.itemsize * int(np.prod(shape, dtype=np.int64))
         file.truncate(total)
         if not sparse:
             _reserve(file, total)
     return np.memmap(path, dtype=dtype, mode="r+", offset=_PAGE, shape=shape)
+
+
+def map_created(
+    path: Path, shape: tuple[int, ...], dtype: npt.DTypeLike, mode: Literal["r", "r+"]
+) -> np.memmap[Any, Any]:
+    """Memory-map an array that :func:`create_array` has made; ValueError if it is not as it was made."""
+    dtype = np.dtype(dtype)
+    expected = _header(shape, dtype)
+    with open_regular(path) as file:  # no links
+        size = os.fstat(file.fileno()).st_size
+        if file.read(_PAGE) != expected or size != _PAGE + dtype.itemsize * math.prod(shape):
+            raise ValueError(f"{path}: is not an array of {dtype} {shape}")
+    return np.memmap(path, dtype=dtype, mode=mode, offset=_PAGE, shape=shape)
+
+
+def _header(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bytes:
+    text = repr({"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
+    prefix = np.lib.format.magic(1, 0)
+    header = text.encode().ljust(_PAGE - len(prefix) - 2 - 1) + b"\n"
+    return prefix + len(header).to_bytes(2, "little") + header
 
 
 def _reserve(file: IO[bytes], size: int) -> None:

@@ -1,0 +1,61 @@
+"""What of the data folder can go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from unweave.cleaning import Removable, leftovers
+from unweave.data.recipe import Recipe
+from unweave.data.storage.status import PARTIAL_SUFFIX, status
+
+
+def removable_data(
+    recipe: Recipe, folder: Path, *, sources: bool = False, drawn: bool = False
+) -> list[Removable]:
+    """What of a data set's ``folder`` is not needed any more.
+
+    Parameters
+    ----------
+    recipe
+        of the data set.
+    folder
+        where its files are.
+    sources
+        also its official files, where its arrays are prepared: to prepare them again they are downloaded again.
+    drawn
+        also rendered images: they are drawn again when they are asked for.
+
+    Examples
+    --------
+    >>> removable_data(uw.data.find("mnist"), Path("mnist"))
+    []
+    """
+    return list(_removable(recipe, folder, sources, drawn))
+
+
+def _removable(recipe: Recipe, folder: Path, sources: bool, drawn: bool) -> Iterator[Removable]:
+    if not folder.is_dir():
+        return
+    for place in (folder, folder / "sizes"):
+        yield from leftovers(place)
+    for path in sorted(folder.glob(f"*{PARTIAL_SUFFIX}*")):
+        yield Removable(path, "a download that was cut: the next one begins anew")
+    rendered = sorted(folder.rglob("rendered-v*"), key=_version)
+    for path in rendered:
+        newest = max(_version(other) for other in rendered if other.parent == path.parent)
+        if _version(path) < newest:
+            yield Removable(path, "images of an older version")
+        elif drawn:
+            yield Removable(path, "rendered images")
+    if sources:
+        found = status(recipe, folder)
+        for file in found.files if found.prepared else ():
+            if file.present:
+                yield Removable(file.path, "an official file, whose arrays are prepared")
+
+
+def _version(path: Path) -> int:
+    digits = re.fullmatch(r"rendered-v(\d{1,9})", path.name)
+    return int(digits[1]) if digits else -1
