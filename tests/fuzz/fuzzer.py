@@ -455,14 +455,14 @@ class Hang(BaseException):
     """Reading took too long."""
 
 
-def read(format, folder, expected):
+def read(format, folder, expected, seconds):
     """What comes of reading a mutated file, and its traceback where it is not a clear error."""
 
     def too_long(number, frame):
         raise Hang
 
     signal.signal(signal.SIGALRM, too_long)
-    signal.alarm(SECONDS)
+    signal.alarm(seconds)
     try:
         with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -493,7 +493,7 @@ def _copy_file(source, target):
         shutil.copyfile(source, target)
 
 
-def fuzz(root, files, seed, only=""):
+def fuzz(root, files, seed, only="", seconds=SECONDS):
     """Counts by format and outcome, and what was not clear."""
     root.mkdir(parents=True, exist_ok=True)
     os.environ["UNWEAVE_DATA"] = str(root / "data-folder")
@@ -517,7 +517,7 @@ def fuzz(root, files, seed, only=""):
             content, what = mutate((work / name).read_bytes(), rng)
             (work / name).unlink()
             (work / name).write_bytes(content)
-        outcome, trace = read(format, work, expected[format.name])
+        outcome, trace = read(format, work, expected[format.name], seconds)
         counts[format.name][outcome] += 1
         if outcome not in ("clear", "same"):
             bad.append(
@@ -541,8 +541,9 @@ def main():
     parser.add_argument("--files", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="")
+    parser.add_argument("--seconds", type=int, default=SECONDS)
     options = parser.parse_args()
-    counts, bad = fuzz(options.folder, options.files, options.seed, options.only)
+    counts, bad = fuzz(options.folder, options.files, options.seed, options.only, options.seconds)
     total = sum(map(Counter, counts.values()), Counter())
     print(json.dumps({"total": dict(total), "formats": counts, "bad": bad}))
 

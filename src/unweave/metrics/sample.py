@@ -11,6 +11,7 @@ from unweave.errors import ArgumentError
 
 # Squares of codes, and products of these, must stay numbers in double precision.
 LARGEST, SMALLEST_RANGE = 1e100, 1e-100
+_EXACT = 2**53  # whole numbers up to here are floats of their own
 
 
 class Sample(NamedTuple):
@@ -143,7 +144,7 @@ def _checked_factors(factors: AnyArray, name: str, continuous: bool) -> AnyArray
         _check_finite(factors, name)
         whole = factors == np.floor(factors)
         if continuous and not (whole.all() and _fits_integers(factors)):
-            return np.ascontiguousarray(factors, dtype=np.float64)
+            return check_codes(factors, name)
         if not whole.all():
             row, column = np.argwhere(~whole)[0].tolist()
             raise ArgumentError(
@@ -156,9 +157,24 @@ def _checked_factors(factors: AnyArray, name: str, continuous: bool) -> AnyArray
             name, f"array of dtype {factors.dtype}", "needs whole numbers, strings or booleans"
         )
     if factors.dtype.kind in "ib" or (factors.dtype.kind in "uf" and _fits_integers(factors)):
-        return np.ascontiguousarray(factors, dtype=np.int64)
+        return _near_zero(np.ascontiguousarray(factors, dtype=np.int64), name)
     columns = [np.unique(column, return_inverse=True)[1] for column in factors.T]
     return np.stack(columns, axis=1).astype(np.int64)
+
+
+def _near_zero(factors: AnyArray, name: str) -> AnyArray:
+    """Whole numbers (n, K), those of a column shifted where a float could not tell them from their neighbours."""
+    lowest, highest = factors.min(axis=0).tolist(), factors.max(axis=0).tolist()
+    for column, (low, high) in enumerate(zip(lowest, highest, strict=True)):
+        if max(-low, high) > _EXACT:
+            if high - low > _EXACT:
+                shown = f"from {low} to {high}"
+                raise ArgumentError(
+                    f"{name}[:, {column}]", shown, "needs values at most 2^53 apart: number them"
+                )
+            factors = factors.copy()
+            factors[:, column] -= low
+    return factors
 
 
 def _check_finite(factors: AnyArray, name: str) -> None:
