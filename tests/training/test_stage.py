@@ -1,5 +1,7 @@
 """Earlier stages given as mappings: trained first, as runs of their own."""
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
@@ -155,6 +157,28 @@ def test_an_interrupted_first_stage_goes_on_to_the_same_bits(data, tmp_path):
     assert uw.load(folder).step == 2
     assert_same(uw.train(create(), data, 2, out=tmp_path / "run", **SHORT), whole)
     assert uw.load(folder).finished
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_run_goes_on_without_the_runs_of_its_stages(data, tmp_path, nested):
+    def create(steps=3):
+        first = {**FIRST, "steps": steps}
+        return uw.methods.create(
+            "shifted", data, first={"method": "shifted", "steps": 2, "first": first} if nested else first
+        )
+
+    whole = uw.train(create(), data, 5, **SHORT)
+    with pytest.raises(KeyboardInterrupt):
+        uw.train(create(), data, 5, out=tmp_path / "run", callbacks=[Stop()], checkpoint_every=2, **SHORT)
+    for folder in [path for path in tmp_path.iterdir() if path.name != "run"]:
+        shutil.rmtree(folder)
+    for _ in range(2):  # unfinished, then finished
+        run = uw.train(create(), data, 5, out=tmp_path / "run", **SHORT)
+        assert_same(run, whole)
+        assert run.spec == whole.spec
+        assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    with pytest.raises(ArgumentError, match="steps is 3 there, 4 here"):
+        uw.train(create(4), data, 5, out=tmp_path / "run", **SHORT)
 
 
 @pytest.mark.parametrize(

@@ -186,9 +186,8 @@ def train(
         "compile": compile,
         "keep_memory": True,
     }
-    if created.planned:  # the spec, and so the folder's name, is complete when the earlier stages are trained
-        parent = Path("runs") if out is None else out.parent
-        uw.training.train_stages(created, uw.train, spec.training, parent, **options)
+    if created.planned and out is None:  # the folder's name is known when the earlier stages are trained
+        uw.training.train_stages(created, uw.train, spec.training, Path("runs"), **options)
         spec = uw.training.plan(created, loaded, steps, batch_size, learning_rate, seed, precision)
     folder = out or Path("runs") / uw.training.run_name(spec)
     callbacks = [_logger(name, folder) for name in logger or []]

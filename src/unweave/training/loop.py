@@ -36,7 +36,7 @@ from unweave.training.interrupts import Interrupts
 from unweave.training.planning import plan
 from unweave.training.run import FAILURE, HISTORY, SPEC, STATE, WEIGHTS, Run, steps_done
 from unweave.training.spec import RunSpec
-from unweave.training.stage import train_stages
+from unweave.training.stage import take_saved_stages, train_stages
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -125,22 +125,23 @@ def train(
     schedule = Schedule(log_every, checkpoint_every, checkpoint_seconds)
     folder = _run_folder(out)
     if method.planned:
-        train_stages(
-            method,
-            train,
-            spec.training,
-            None if folder is None else folder.parent,
-            device=device,
-            pictures=pictures,
-            log_every=log_every,
-            checkpoint_every=checkpoint_every,
-            checkpoint_seconds=checkpoint_seconds,
-            devices=devices,
-            strategy=strategy,
-            compile=compile,
-            fast=fast,
-            keep_memory=keep_memory,
-        )
+        if not _has_stages(folder, spec, method):
+            train_stages(
+                method,
+                train,
+                spec.training,
+                None if folder is None else folder.parent,
+                device=device,
+                pictures=pictures,
+                log_every=log_every,
+                checkpoint_every=checkpoint_every,
+                checkpoint_seconds=checkpoint_seconds,
+                devices=devices,
+                strategy=strategy,
+                compile=compile,
+                fast=fast,
+                keep_memory=keep_memory,
+            )
         spec = plan(method, data, steps, batch_size, learning_rate, seed, precision)
     fabric = create_fabric(device, devices, precision, strategy)
     if folder is not None and pictures:
@@ -213,6 +214,13 @@ def _locked(folder: Path | None) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def _has_stages(folder: Path | None, spec: RunSpec, method: Method) -> bool:
+    """Whether the run in ``folder`` has the method's planned stages in its weights, trained as they are to be."""
+    if folder is None or not (folder / SPEC).exists() or steps_done(folder) == 0:
+        return False
+    return take_saved_stages(method, spec.training, RunSpec.read(folder / SPEC).method)
 
 
 def _finished(folder: Path, spec: RunSpec, method: Method, data: Dataset) -> Run | None:

@@ -10,6 +10,7 @@ from typing import Any
 from unweave.errors import ArgumentError
 from unweave.methods.method import LearnsFromLabels, Method
 from unweave.methods.registry import build, create
+from unweave.methods.spec import MethodSpec
 from unweave.training.checkpoint import weights_hash
 from unweave.training.planning import plan, run_name
 from unweave.training.run import Run, load
@@ -105,3 +106,57 @@ def train_stages(
         stage.method.load_state_dict(trained.state_dict())
     method.spec = replace(method.spec, hyperparameters={**method.spec.hyperparameters, **completed})
     method.planned = {}
+
+
+def take_saved_stages(method: Method, settings: Mapping[str, Any], saved: MethodSpec) -> bool:
+    """Whether a saved run of the same settings has a method's planned stages, trained; if so, none is left to train.
+
+    A run's weights are those of all its stages: it goes on even where the earlier stages' own runs are gone.
+
+    Parameters
+    ----------
+    method
+        with planned stages; if they are there, it gets the spec of the saved one, and its weights are to be loaded.
+    settings
+        steps, batch_size, learning_rate, seed and precision of the method's own training.
+    saved
+        the spec of the saved run's method.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 28, 28, 1), np.uint8))
+    >>> create = lambda beta: uw.methods.create("ms_vae", data, first={"method": "beta_vae", "beta": beta}, width=2)
+    >>> run = uw.train(create(4), data, steps=1, batch_size=2)
+    >>> [take_saved_stages(create(beta), run.spec.training, run.spec.method) for beta in (4, 6)]
+    [True, False]
+    """
+    expected = _without_weights({**method.spec.as_dict(), "hyperparameters": _expected(method, settings)})
+    if _without_weights(saved.as_dict()) != expected:
+        return False
+    method.spec, method.planned = saved, {}
+    return True
+
+
+def _expected(method: Method, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The hyperparameters that a method's spec will have when its planned stages are trained, but for their weights."""
+    expected = dict(method.spec.hyperparameters)
+    for name, stage in method.planned.items():
+        own = {**settings, **stage.training}
+        spec = {**stage.method.spec.as_dict(), "hyperparameters": _expected(stage.method, own)}
+        expected[name] = {**stage.spec, **own, "method": spec}
+    return expected
+
+
+def _without_weights(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A method's spec without the hashes of its stages' weights."""
+    plain = {
+        name: {
+            key: _without_weights(entry) if key == "method" else entry
+            for key, entry in value.items()
+            if key != "weights"
+        }
+        if isinstance(value, Mapping) and "method" in value
+        else value
+        for name, value in spec["hyperparameters"].items()
+    }
+    return {**spec, "hyperparameters": plain}
