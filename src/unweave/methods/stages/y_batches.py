@@ -118,6 +118,7 @@ class YBatches:
             dtype=np.float32,
             block=32 * BLOCK,
             what="images y",
+            identity=name,
         )
 
     def _compute_rows(self, which: IntArray) -> AnyArray:
