@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from unweave.data import registry
+from unweave.evaluation.inception import SECONDS
 from unweave.study import estimate as module
 from unweave.study.estimate import (
     DataFacts,
@@ -17,8 +18,9 @@ from unweave.study.estimate import (
 )
 from unweave.study.folder import StudyFolder
 from unweave.study.planning import plan
+from unweave.study.scores import units
 from unweave.study.source import Source
-from unweave.study.spec import check
+from unweave.study.spec import Evaluation, check
 
 
 def test_the_facts_of_a_data_set_is_known_without_its_files() -> None:
@@ -96,3 +98,16 @@ def test_methods_that_need_labels_or_pairs_have_a_rate(method: str) -> None:
 
 def test_cores_are_those_of_the_process() -> None:
     assert cores() >= 1
+
+
+def test_metrics_of_models_cost_what_they_declare() -> None:
+    facts = module.DataFacts((64, 64, 1), 100_000, (3, 4))
+
+    def seconds(metric: str, **params: object) -> float:
+        (unit,) = units(Evaluation.model_validate({"metrics": [{"metric": metric, **params}]}))
+        return module._seconds(unit, facts, encoding=1000.0)
+
+    assert seconds("reconstruction_error", num_images=2000) == 4.0  # an encoder's and a decoder's pass each
+    assert seconds("fid_reconstruction", num_images=1000) == 2.0 + 1000 * SECONDS
+    assert seconds("fid_reconstruction", num_images=1000, features="folder") == 2.0
+    assert seconds("conditioning") == 120.0

