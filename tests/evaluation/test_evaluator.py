@@ -4,6 +4,7 @@ import torch
 
 import unweave as uw
 from unweave.errors import ArgumentError
+from unweave.evaluation.points import SharedPointsWarning
 from unweave.methods import Method, Posterior
 
 QUICK = {
@@ -54,12 +55,22 @@ def test_a_score_does_not_depend_on_the_other_metrics(data):
 def test_protocols_differ_where_they_are_said_to(data):
     options = {"num_train": 300, "num_test": 200, "params": QUICK}
     paper = uw.evaluate(perfect, data, protocol="paper", **options)
-    dlib = uw.evaluate(perfect, data, protocol="dlib", **options)
-    assert paper["dci"].params["learner"] == "l1_svm"
-    assert dlib["dci"].params["learner"] == "gbt"
-    assert paper["factor_vae"].params["prune"] == "variance"
-    assert dlib["factor_vae"].params["prune"] == "std"
-    assert paper["mig"].value == dlib["mig"].value
+    with pytest.warns(SharedPointsWarning):
+        dlib = uw.evaluate(perfect, data, protocol="dlib", **options)
+    expected = {
+        ("dci", "learner"): ("l1_svm", "gbt"),
+        ("dci", "standardised"): (True, False),
+        ("dci", "completeness_average"): ("mean", "weighted"),
+        ("sap", "standardised"): (True, False),
+        ("explicitness", "solver"): ("liblinear_ovr", "lbfgs"),
+        ("factor_vae", "prune"): ("variance", "std"),
+        ("gaussian_total_correlation", "jitter"): (1e-5, None),
+    }
+    for (metric, parameter), values in expected.items():
+        assert (paper[metric].params[parameter], dlib[metric].params[parameter]) == values
+    for scores, protocol in ((paper, "paper"), (dlib, "dlib")):
+        assert scores.protocol == protocol
+        assert {score.params["protocol"] for score in scores.values()} == {protocol}
 
 
 def test_a_table_with_missing_combinations(data):

@@ -44,7 +44,7 @@ def agree(metric, found, expected, tolerance):
 @pytest.mark.parametrize("name", golden.having("sap_classification"))
 def test_sap_classification(name):
     reference = golden.CASES[name][0]["metrics"]["sap_classification"]
-    score = sap.compute(*load(name))
+    score = sap.compute(*load(name), **sap.settings("dlib"))
     agree("sap svm", score.value, reference["value"], reference["tolerance"])
     agree("sap svm matrix", score.details["matrix"], reference["matrix"], reference["tolerance"])
 
@@ -52,7 +52,7 @@ def test_sap_classification(name):
 @pytest.mark.parametrize("name", golden.having("sap_classification"))
 def test_sap_classification_at_the_optimum(name):
     reference = golden.CASES[name][0]["metrics"]["sap_classification"]
-    score = sap.compute(*load(name), solver="exact")
+    score = sap.compute(*load(name), **sap.settings("dlib"), solver="exact")
     agree("sap exact", score.value, reference["value"], reference["tolerance"])
     # Where codes are far from unit scale liblinear stops early: single accuracies then differ more.
     loose = {"abs": 0.02} if reference.get("version_sensitive") else reference["tolerance"]
@@ -66,7 +66,7 @@ def test_sap_classification_dual(name):
         pytest.skip("takes long: see the slow tests")
     agree(
         "sap dual",
-        sap.compute(*load(name), solver="liblinear_dual").value,
+        sap.compute(*load(name), **sap.settings("dlib"), solver="liblinear_dual").value,
         reference["value"],
         reference["tolerance"],
     )
@@ -104,7 +104,7 @@ def test_explicitness(metric, solver):
 
 def compare_dci(name, metric, rows, learner, matrix=None):
     reference = golden.CASES[name][0]["metrics"][metric]
-    score = dci.compute(*load(name, rows), learner=learner)
+    score = dci.compute(*load(name, rows), **{**dci.settings("dlib"), "learner": learner})
     for part, value in reference["values"].items():
         agree(f"{metric} by {learner}", score.details[part], value, reference["tolerance"])
     if matrix is not None:
@@ -139,7 +139,7 @@ def test_sap_classification_dual_of_every_case(name):
     reference = golden.CASES[name][0]["metrics"]["sap_classification_dual"]
     agree(
         "sap dual",
-        sap.compute(*load(name), solver="liblinear_dual").value,
+        sap.compute(*load(name), **sap.settings("dlib"), solver="liblinear_dual").value,
         reference["value"],
         reference["tolerance"],
     )

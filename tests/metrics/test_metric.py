@@ -286,7 +286,12 @@ def test_unknown_protocols_are_refused():
         Metric("some", lambda codes, factors: 0.0, protocols={"papr": {}})
     with pytest.raises(ArgumentError, match="protocol = 'papr'"):
         metrics.mig.settings("papr")
-    assert metrics.dci.settings("paper") == {"learner": "l1_svm"}
+    assert metrics.dci.settings("paper") == {}
+    assert metrics.dci.settings("dlib") == {
+        "learner": "gbt",
+        "standardised": False,
+        "completeness_average": "weighted",
+    }
     assert metrics.mig.settings("dlib") == {}
 
 

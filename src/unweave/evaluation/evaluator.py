@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -17,6 +19,13 @@ from unweave.data.factors import FactorArray, Rng
 from unweave.data.rows import Grid, Table
 from unweave.errors import ArgumentError, unknown_name
 from unweave.evaluation.model_metrics import MODEL_METRICS, evaluated_metrics, find_metric, metrics_of
+from unweave.evaluation.points import (
+    MOST_SHARED,
+    Points,
+    SharedPointsWarning,
+    disjoint_points,
+    independent_points,
+)
 from unweave.evaluation.scores import Scores
 from unweave.evaluation.table import Representation, RepresentationTable, encoding_method, trained_method
 from unweave.evaluation.trained import Trained
@@ -31,15 +40,14 @@ from unweave.methods.method import (
     Samples,
 )
 from unweave.metrics.intervals import check_bootstrap, with_interval
-from unweave.metrics.metric import Metric
+from unweave.metrics.metric import Metric, Protocol
 from unweave.metrics.registry import METRICS, as_metric
 from unweave.metrics.result import Score
 from unweave.metrics.sample import Sample, check_sample
 from unweave.parameters import Seed, check_arguments
 
-Protocol = Literal["paper", "dlib"]
 CodesOf = Literal["mean", "sampled"]
-Points = Annotated[int, Ge(2)]
+NumPoints = Annotated[int, Ge(2)]
 MetricLike = str | Metric | Callable[..., Score | float]
 
 
@@ -50,8 +58,8 @@ def evaluate(
     protocol: Protocol = "paper",
     seed: Seed = 0,
     *,
-    num_train: Points = 10_000,
-    num_test: Points = 5_000,
+    num_train: NumPoints = 10_000,
+    num_test: NumPoints = 5_000,
     params: Mapping[str, Mapping[str, Any]] | None = None,
     codes: CodesOf = "mean",
     labels: LabelMode | None = None,
@@ -74,11 +82,15 @@ def evaluate(
         "paper": those of Locatello et al.; "all": every one that applies; or names, metrics, or functions of codes
         (n, D) and factors (n, K), one or a list.
     protocol
-        which to follow where the paper's text and disentanglement_lib's code differ.
+        which to follow where the paper's text and disentanglement_lib's code differ: in settings of metrics, and in the
+        points. "paper": no row is used both to learn from and to judge on. "dlib": both are drawn with replacement from
+        all rows, so that on small data sets most test points were seen in training; a warning says so.
     seed
         of everything random.
     num_train, num_test
-        points for metrics that learn from codes, and for testing what they learned.
+        points for metrics that learn from codes, and for testing what they learned; fewer where there are not so many
+        rows. Each score's ``details["points"]`` says how many of how many rows. Metrics that intervene on the factors
+        of a data set with all their combinations draw their votes from all its images, as their papers do.
     params
         parameters of single metrics: {"dci": {"learner": "forest"}}.
     codes
@@ -131,9 +143,8 @@ def evaluate(
         table = RepresentationTable(representation, data, labels, part)
         if codes == "sampled" and (table.method is None or table.method.noise_correlation is None):
             raise ArgumentError("codes", codes, "needs a method with a posterior to draw from")
-        evaluation = _Evaluation(
-            table, options["seed"], options["num_train"], options["num_test"], codes == "sampled", bootstrap
-        )
+        sizes = options["num_train"], options["num_test"]
+        evaluation = _Evaluation(table, options["seed"], protocol, sizes, codes == "sampled", bootstrap)
     else:
         asked = {"labels": labels, "part": part, "codes": None if codes == "mean" else codes}
         for name, value in asked.items():
@@ -142,7 +153,7 @@ def evaluate(
         method.check_data(data)
         frozen = copy.deepcopy(method).eval().requires_grad_(False)
         evaluation = _ModelEvaluation(frozen, data, options["seed"], bootstrap)
-    scores = Scores()
+    scores = Scores(protocol=protocol)
     try:
         for name, metric in chosen.items():
             scores[name] = evaluation.score(metric, settings[name])
@@ -150,6 +161,14 @@ def evaluate(
                 on_score(name, scores[name])
     finally:
         evaluation.flush()
+    shared = [score.details.get("points", {}).get("shared", 0.0) for score in scores.values()]
+    if max(shared, default=0.0) > MOST_SHARED:
+        warnings.warn(
+            f"{max(shared):.1%} of the test points are training points too: the protocol dlib draws both from all "
+            f'{len(data):,} rows; protocol="paper" keeps them apart',
+            SharedPointsWarning,
+            stacklevel=2,
+        )
     return scores
 
 
@@ -257,40 +276,57 @@ class _Evaluation:
         self,
         table: RepresentationTable,
         seed: int,
-        num_train: int,
-        num_test: int,
+        protocol: Protocol,
+        sizes: tuple[int, int],
         sampled: bool,
         bootstrap: int,
     ) -> None:
         self.table, self.seed, self.sampled, self.bootstrap = table, seed, sampled, bootstrap
-        self.sizes = {"train": num_train, "test": num_test}
-        self._points: dict[str, tuple[Sample, AnyArray]] = {}
+        self.protocol, self.sizes = protocol, sizes
+        self._sources = {part: self._source(part) for part in ("train", "test", "every")}
+        self._encoded: dict[str, tuple[Sample, AnyArray]] = {}
+
+    @cached_property
+    def points(self) -> Points:
+        """Which rows are for learning and which for judging, drawn once."""
+        data, sizes = self.table.data, self.sizes
+        if self.protocol == "paper" and data.finite:
+            return disjoint_points(data, *sizes, self._source("rows"))
+        return independent_points(data, *sizes, self._sources["train"], self._sources["test"])
 
     def score(self, metric: Metric, params: dict[str, Any]) -> Score:
         """The score of a metric with its settings."""
         score = self._compute(metric, params)
-        if self.table.labels is not None:
-            score = replace(score, params={**score.params, "labels": self.table.labels})
-        return score
+        labels = {} if self.table.labels is None else {"labels": self.table.labels}
+        return replace(score, params={**score.params, "protocol": self.protocol, **labels})
 
     def _compute(self, metric: Metric, params: dict[str, Any]) -> Score:
         options: Any = {"params": params, "seed": self.seed, "bootstrap": self.bootstrap}
         if metric.takes == "method":
             return self._of_method(metric, params)
         if metric.name in MODEL_METRICS:
-            return metric.on_samples(self._sampled_points(), None, **options)
+            return self._with_points(metric.on_samples(self._sampled_points(), None, **options), False)
         if metric.takes == "interventions" and self._has_every_combination():
             return metric.on_interventions(DatasetInterventions(self.table, self.sampled), **options)
-        train, posterior = self._points_of("train")
+        split = metric.takes == "split" or (metric.takes == "interventions" and self.protocol == "paper")
+        train, posterior = self._points_of("train" if split else "every")
         if metric.takes == "posterior":
             assert self.table.method is not None
             options["params"] = {"correlation": self.table.method.noise_correlation} | params
             mean, log_variance = np.moveaxis(posterior.astype(np.float64), 1, 0)
-            return metric.on_posterior(mean, log_variance, **options)
+            return self._with_points(metric.on_posterior(mean, log_variance, **options), split)
         if metric.takes_log_variance and self.table.has_noise and not self.sampled:
             options["params"] = {"log_variance": posterior[:, 1].astype(np.float64)} | params
-        test = self._points_of("test")[0] if metric.takes == "split" else None
-        return metric.on_samples(train, test, **options)
+        if "categorical" in metric.parameters and self.table.data.space:
+            space = self.table.data.space
+            ordered = [space.is_ordered(name) for name in space.names]
+            options["params"] = {"categorical": [not order for order in ordered]} | dict(options["params"])
+        test = self._points_of("test")[0] if split else None
+        return self._with_points(metric.on_samples(train, test, **options), split)
+
+    def _with_points(self, score: Score, split: bool) -> Score:
+        """The score with the numbers of points that it is of."""
+        return replace(score, details={**score.details, "points": self.points.counts(split)})
 
     def _of_method(self, metric: Metric, params: dict[str, Any]) -> Score:
         table = self.table
@@ -303,23 +339,24 @@ class _Evaluation:
         self.table.flush()
 
     def _points_of(self, part: str) -> tuple[Sample, AnyArray]:
-        """Codes and factors of random images, and their posteriors; drawn once, used by all."""
-        if part not in self._points:
-            rng = self._source(part)
-            data, n = self.table.data, self.sizes[part]
-            which = data.sample_rows(n, rng) if data.finite else data.sample_factors(n, rng)
+        """Codes and factors of random images, and their posteriors; encoded once, used by all."""
+        which = {"train": self.points.train, "test": self.points.test, "every": self.points.every}[part]
+        if part == "every" and np.array_equal(which, self.points.train):
+            part = "train"
+        if part not in self._encoded:
+            data, rng = self.table.data, self._sources[part]
             posterior = self.table.posterior(which, rng)
-            factors: Any = np.zeros((n, 1), int)
+            factors: Any = np.zeros((len(which), 1), int)
             if data.space:
                 factors = data.factors(which) if data.finite else which
             codes = draw_codes(posterior, self.table, rng) if self.sampled else posterior[:, 0]
             continuous = bool(data.space) and not data.space.discrete
-            self._points[part] = (check_sample(codes, factors, part, continuous=continuous), posterior)
-        return self._points[part]
+            self._encoded[part] = (check_sample(codes, factors, part, continuous=continuous), posterior)
+        return self._encoded[part]
 
     def _sampled_points(self) -> Sample:
         """One draw of z from each posterior, as in training."""
-        sample, posterior = self._points_of("train")
+        sample, posterior = self._points_of("every")
         return Sample(draw_codes(posterior, self.table, self._source("sampled")), sample.factors)
 
     def _has_every_combination(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +12,39 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+def points_text(points: Mapping[str, Any]) -> str:
+    """How many points of how many rows, as a score's ``details["points"]`` has it, in words.
+
+    Examples
+    --------
+    >>> points_text({"train": 200, "test": 100, "rows": 300})
+    '200 + 100 points of 300 rows'
+    >>> points_text({"every": 10_000, "rows": None})
+    '10,000 points'
+    """
+    numbers = [points[part] for part in ("train", "test", "every") if part in points]
+    text = " + ".join(f"{number:,}" for number in numbers) + " points"
+    if points["rows"] is not None:
+        text += f" of {points['rows']:,} rows"
+    return f"{text}, {points['shared']:.1%} of the latter among the former" if "shared" in points else text
+
+
 class Scores(dict[str, Score]):
     """Scores by name: ``scores["mig"].value``. What :func:`unweave.evaluate` returns.
+
+    Parameters
+    ----------
+    scores
+        any number of them, as for a dictionary.
+    protocol
+        by which they were computed, if by one.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> factors = rng.integers(0, 4, (300, 2))
     >>> codes = factors + 0.1 * rng.standard_normal(factors.shape)
-    >>> scores = Scores(mig=uw.metrics.mig(codes, factors), modularity=uw.metrics.modularity(codes, factors))
+    >>> scores = Scores({"mig": uw.metrics.mig(codes, factors), "modularity": uw.metrics.modularity(codes, factors)})
     >>> print(scores)
     metric      value
     ----------  -----
@@ -28,6 +53,17 @@ class Scores(dict[str, Score]):
     >>> list(scores.to_frame().columns)
     ['value', 'higher_is_better', 'low', 'high']
     """
+
+    def __init__(self, scores: Mapping[str, Score] | None = None, *, protocol: str = "") -> None:
+        super().__init__(scores or {})
+        self.protocol = protocol
+
+    @property
+    def caption(self) -> str:
+        """What the table is of: the protocol and the points, in a line; "" where neither is known."""
+        parts = [f"protocol {self.protocol}"] if self.protocol else []
+        points = [score.details["points"] for score in self.values() if "points" in score.details]
+        return "; ".join(parts + list(dict.fromkeys(map(points_text, points))))
 
     def to_frame(self) -> pd.DataFrame:
         """One row per metric: ``value``, ``higher_is_better``, and ``low`` and ``high`` of the 95 % interval."""
@@ -56,6 +92,7 @@ class Scores(dict[str, Score]):
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows
         ]
         lines.insert(1, "  ".join("-" * width for width in widths))
+        lines += [f"({self.caption})"] if self.caption else []
         return "\n".join(line.rstrip() for line in lines)
 
     def _repr_html_(self) -> str:
@@ -64,7 +101,8 @@ class Scores(dict[str, Score]):
         head, *body = [[escape(cell) for cell in row] for row in self._rows()]
         header = "".join(f"<th>{cell}</th>" for cell in head)
         lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in body)
-        return f"<table><thead><tr>{header}</tr></thead><tbody>{lines}</tbody></table>"
+        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
+        return f"<table>{caption}<thead><tr>{header}</tr></thead><tbody>{lines}</tbody></table>"
 
     def _rows(self) -> list[list[str]]:
         """The table as text, its head first; intervals and numbers of images only where there are any."""

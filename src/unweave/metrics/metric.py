@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -23,8 +23,10 @@ Factors = Literal["none", "any", "discrete", "two", "binary"]
 Capability = Literal["encodes", "decodes", "samples", "density", "evidence_bound", "refines"]
 Params = Mapping[str, Any]
 
-# Where the text of Locatello et al. and their code, disentanglement_lib, differ, a metric has settings for each.
-PROTOCOLS = ("paper", "dlib")
+# Where the text of Locatello et al. and their code, disentanglement_lib, differ: the defaults of a metric's function
+# are the paper's, and it has settings for the code.
+Protocol = Literal["paper", "dlib"]
+PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +64,9 @@ class Metric:
     paper
         whether it is one of the metrics of Locatello et al. (2019).
     protocols
-        settings by protocol, where they are not the function's defaults: ``{"paper": {"learner": "l1_svm"}}``.
+        settings by protocol, where they are not the function's defaults: ``{"dlib": {"learner": "gbt"}}``.
+    protocol_notes
+        of each parameter that a protocol sets: what it is about, and what it is in the paper and in the code.
     parts
         the labels of numbers in the details that are reported too: ``{"completeness": "DCI compl."}``.
     sampled_parts
@@ -101,6 +105,7 @@ class Metric:
     factors: Factors = "discrete"
     paper: bool = False
     protocols: Mapping[str, Params] = field(default_factory=dict)
+    protocol_notes: Mapping[str, str] = field(default_factory=dict)
     parts: Mapping[str, str] = field(default_factory=dict)
     sampled_parts: tuple[str, ...] = ()
     rows: Callable[[Score, Sequence[str]], Mapping[str, float]] | None = None
@@ -263,11 +268,12 @@ class Metric:
         test: tuple[ArrayLike, ArrayLike] | None = None,
         seed: int = 0,
         *,
+        protocol: Protocol = "paper",
         bootstrap: int = 0,
         **params: Any,
     ) -> Score:
         """The score of arrays, validated: see :func:`unweave.metrics.score`, which takes the metric's name."""
-        params = self.check_params(to_python(params))
+        params = self.check_params(self.settings(protocol) | to_python(params))
         seed, bootstrap = check_value("seed", seed, Seed), check_bootstrap(bootstrap)
         if self.takes == "method":
             raise ArgumentError("metric", self.name, "needs a trained method: uw.evaluate computes it")
@@ -357,7 +363,7 @@ class Metric:
         if self.takes == "interventions":
             from unweave.metrics.interventions.votes import TableInterventions
 
-            return [TableInterventions(train)]
+            return [TableInterventions(train, test)]
         return [train, test] if self.takes == "split" else [train]
 
     def _number(self, result: Any) -> float:
@@ -386,6 +392,7 @@ class Metric:
     def _public_signature(self) -> inspect.Signature:
         """How the metric is called with arrays."""
         shared: dict[str, Any] = {"test": None} if self.takes == "split" else {}
+        shared |= {"protocol": "paper"} if self.protocols else {}
         shared |= {} if self.takes == "models" else {"seed": 0, "bootstrap": 0}
         optional = () if self.uses_factors else ("factors",)
         empty = inspect.Parameter.empty
@@ -436,6 +443,7 @@ _SHARED = {
     "log_variance": "(n, D) log-variances of q(z|x)",
     "codes_list": "codes (n, D) of the same n images, one array for each of at least two models",
     "test": "(codes, factors) of other points to judge on; without it a third of the rows, drawn by ``seed``",
+    "protocol": '"paper", or "dlib" for the settings of disentanglement_lib\'s code',
     "seed": "of everything random",
     "bootstrap": "how many resamplings for a 95 % interval in ``details``; see :func:`unweave.metrics.score`",
 }

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from unweave.arrays import ArrayLike
 from unweave.errors import ArgumentError
-from unweave.metrics.metric import Metric
+from unweave.metrics.metric import Metric, Protocol
 from unweave.metrics.result import Score
 from unweave.registry import Registry
 
@@ -69,6 +69,7 @@ def score(
     test: tuple[ArrayLike, ArrayLike] | None = None,
     seed: int = 0,
     *,
+    protocol: Protocol = "paper",
     bootstrap: int = 0,
     **params: Any,
 ) -> Score:
@@ -87,6 +88,8 @@ def score(
         Without it two thirds of the rows, drawn by ``seed``, are for learning and the rest for judging.
     seed
         of everything random.
+    protocol
+        "paper" for the settings of the text of Locatello et al., "dlib" for those of their code, disentanglement_lib.
     bootstrap
         how many resamplings to make for a 95 % interval, put into ``details["interval"]``. Each takes a random
         half of the rows, without repeating any: repeated rows would count as information in many metrics. Halves
@@ -110,7 +113,9 @@ def score(
     >>> uw.metrics.score(lambda codes, factors: np.corrcoef(codes[:, 0], factors[:, 0])[0, 1], codes, factors)
     function = 0.99...
     """
-    return as_metric(metric).score(codes, factors, test, seed, bootstrap=bootstrap, **params)
+    return as_metric(metric).score(
+        codes, factors, test, seed, protocol=protocol, bootstrap=bootstrap, **params
+    )
 
 
 @overload

@@ -21,7 +21,9 @@ from unweave.study.spec import LABEL_MODES, split_representation
 # ``representation`` is "mean" or "sampled"; ``labels`` is what an encoder that takes labels u got as u: "given" (the
 # true ones), "predicted", "unknown"; "" if it takes none. ``part`` is the part of the codes that was scored, "c" or "z"
 # of a multi-stage model, say; "" for all of the code. Of a method without such settings ``latent_size`` is empty and
-# ``correlation`` is 0, as of all independent noise. ``seconds`` is what computing the score took.
+# ``correlation`` is 0, as of all independent noise. ``seconds`` is what computing the score took; ``train_points``,
+# ``test_points`` and ``data_rows`` say how many points of how many rows it is of (empty where a metric draws its own
+# images, or the data set is endless).
 COLUMNS: dict[str, str] = {
     "run": "str",
     "data": "str",
@@ -43,6 +45,9 @@ COLUMNS: dict[str, str] = {
     "protocol": "str",
     "value": "float64",
     "seconds": "float64",
+    "train_points": "Int64",
+    "test_points": "Int64",
+    "data_rows": "Int64",
 }
 RUN_COLUMNS = list(COLUMNS)[: list(COLUMNS).index("metric")]
 # What columns say of a run or a score to which they do not apply; tables of older versions lack them.
@@ -52,6 +57,9 @@ ABSENT: dict[str, Any] = {
     "first_strength": math.nan,
     "labels": "",
     "part": "",
+    "train_points": pd.NA,
+    "test_points": pd.NA,
+    "data_rows": pd.NA,
 }
 TABLE = "results.parquet"
 T = TypeVar("T")
@@ -175,7 +183,7 @@ def as_table(rows: list[dict[str, Any]]) -> pd.DataFrame:
     ``first`` of a run that needs no other.
 
     >>> as_table([]).shape
-    (0, 20)
+    (0, 23)
     """
     return pd.DataFrame([{**ABSENT, **row} for row in rows], columns=list(COLUMNS)).astype(COLUMNS)
 

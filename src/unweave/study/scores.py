@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
@@ -39,15 +40,11 @@ if TYPE_CHECKING:
     from unweave.data import Dataset
     from unweave.training import Run
 
-COLUMNS = [
-    "metric",
-    "representation",
-    "labels",
-    "part",
-    "value",
-    "protocol",
-    "seconds",
-]  # of the rows of a run
+# Of the rows of a run; the last three say how many points of how many rows a score is of, where that is known.
+POINTS = ["train_points", "test_points", "data_rows"]
+COLUMNS = ["metric", "representation", "labels", "part", "value", "protocol", "seconds", *POINTS]
+# Scores by the paper's protocol have other points and settings since: older ones are not taken for these.
+_EDITION = {"paper": 2}
 _TEXTS, _NUMBERS = ("metric", "representation", "protocol"), ("value", "seconds")
 UDR = "udr"
 UDR_IMAGES = 1_000
@@ -90,7 +87,10 @@ class Unit:
         """The name of the file that keeps the score; another setting has another name."""
         # Labels are part of the representation here, as in all files ever written: finished work is not redone.
         representation = f"{self.representation}_u_{self.labels}" if self.labels else self.representation
-        values = json.dumps({**self.as_dict(), "representation": representation}, sort_keys=True, default=str)
+        edition = {"edition": _EDITION[self.protocol]} if self.protocol in _EDITION else {}
+        values = json.dumps(
+            {**self.as_dict(), "representation": representation, **edition}, sort_keys=True, default=str
+        )
         digest = hashlib.sha256(values.encode()).hexdigest()[:10]
         suffix = "safetensors" if self.metric == UDR else "json"  # of a run alone UDR knows the codes only
         part = f"-{self.part}" if self.part else ""
@@ -209,6 +209,7 @@ def measure(
     ``on_progress`` is called with the unit's label and the share of all units that is done.
     """
     from unweave.evaluation import evaluate
+    from unweave.evaluation.points import SharedPointsWarning
 
     assert run.path is not None
     folder = run.path / SCORES
@@ -236,20 +237,22 @@ def measure(
             clock, done = now, done + 1
             on_progress(unit.label, done / len(units))
 
-        evaluate(
-            run,
-            data,
-            list(by_metric),
-            cast(Any, together[0].protocol),
-            together[0].seed,
-            num_train=together[0].num_train,
-            num_test=together[0].num_test,
-            params={unit.metric: unit.params for unit in together},
-            codes=cast(Any, together[0].codes),
-            labels=together[0].labels,
-            part=together[0].part or None,
-            on_score=keep,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SharedPointsWarning)  # every score says it
+            evaluate(
+                run,
+                data,
+                list(by_metric),
+                cast(Any, together[0].protocol),
+                together[0].seed,
+                num_train=together[0].num_train,
+                num_test=together[0].num_test,
+                params={unit.metric: unit.params for unit in together},
+                codes=cast(Any, together[0].codes),
+                labels=together[0].labels,
+                part=together[0].part or None,
+                on_score=keep,
+            )
 
 
 def scalars(unit: Unit, score: Score, factor_names: tuple[str, ...]) -> Iterator[tuple[str, str, float]]:
@@ -273,7 +276,8 @@ def gather(run: Path, units: Sequence[Unit], done_file: str, training_seconds: f
             for metric, representation, value in kept.rows:
                 codes, _ = split_representation(representation)  # in one word if an older version wrote it
                 which = [metric, codes, unit.labels or "", unit.part]
-                rows.append([*which, value, unit.protocol, kept.seconds])
+                about = [unit.protocol, kept.seconds, *_points(kept.details.get("points", {}))]
+                rows.append([*which, value, *about])
     content = {
         "columns": COLUMNS,
         "rows": rows,
@@ -286,12 +290,13 @@ def gather(run: Path, units: Sequence[Unit], done_file: str, training_seconds: f
 def read_scores(path: Path) -> list[dict[str, Any]]:
     """The scores of a run that is done, by the names of the columns of the results."""
     content = read_json(path)
+    known = [name for name in COLUMNS if name not in POINTS]
     try:
         if "columns" in content:
             rows = [dict(zip(content["columns"], row, strict=True)) for row in content["rows"]]
         else:
             rows = [
-                dict(zip(COLUMNS, (metric, *split_representation(name), "", *rest), strict=True))
+                dict(zip(known, (metric, *split_representation(name), "", *rest), strict=True))
                 for metric, name, *rest in content["rows"]
             ]
         for row in rows:
@@ -319,6 +324,11 @@ def read_codes(path: Path) -> tuple[FloatArray, FloatArray]:
     if notes.get("run", path.parent.parent.name) != path.parent.parent.name:
         raise DamagedFileError(path, f"of the run {notes['run']}")
     return codes, kl
+
+
+def _points(points: Mapping[str, Any]) -> list[int | None]:
+    """The columns ``POINTS`` of what a score says of its points."""
+    return [points.get("train", points.get("every")), points.get("test"), points.get("rows")]
 
 
 def _entries(evaluation: Evaluation) -> Iterator[MetricEntry]:

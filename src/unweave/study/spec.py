@@ -75,7 +75,7 @@ class Evaluation(BaseModel):
     model_config = _STRICT
 
     metrics: list[str | MetricEntry] = Field(default=["paper"], min_length=1)
-    protocol: Literal["paper", "dlib"] = "dlib"
+    protocol: Literal["paper", "dlib"] = "paper"
     representations: list[Literal["mean", "sampled"]] = ["mean"]
     parts: list[str] = Field(default=[WHOLE_CODE], min_length=1)
     labels: list[LabelMode] = list(LABEL_MODES)

@@ -36,7 +36,7 @@ def test_identity_scores_one():
     np.testing.assert_array_equal(matrix, np.diag(np.diag(matrix)))
     assert matrix.sum() == 1000
     assert score.details["eval_matrix"].sum() == 1000
-    assert score.params == {"seed": 0, **SMALL, "prune": "std", "threshold": 0.05}
+    assert score.params == {"seed": 0, **SMALL, "prune": "variance", "threshold": 0.05}
 
 
 def test_scale_and_order_of_codes_do_not_matter():

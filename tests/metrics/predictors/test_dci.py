@@ -34,7 +34,12 @@ def test_separate_codes_are_disentangled_and_complete(learner):
     )
     assert score.details["matrix"].shape == (3, 2)
     assert score.details["matrix"].argmax(axis=0).tolist() == [0, 1]
-    assert score.params == {"learner": learner, "seed": 0}
+    assert score.params == {
+        "learner": learner,
+        "standardised": True,
+        "completeness_average": "mean",
+        "seed": 0,
+    }
 
 
 @pytest.mark.parametrize("learner", CLASSIFIERS + REGRESSIONS)
@@ -123,3 +128,33 @@ def test_lightgbm():
     score = dci.compute(train, test, learner="lightgbm")
     assert score.value > 0.8
     assert score.details["informativeness_test"] > 0.9
+
+
+def test_the_papers_scores_do_not_depend_on_scale_and_place():
+    train, test = draw(300), draw(150, seed=1)
+    moved = [part._replace(codes=part.codes * [1e-2, 1.0, 30.0] + [4.0, 0.0, -9.0]) for part in (train, test)]
+    paper, again = dci.compute(train, test), dci.compute(*moved)
+    np.testing.assert_allclose(paper.details["matrix"], again.details["matrix"], atol=2e-3)
+    raw = {"learner": "l1_svm", "standardised": False}
+    differ = dci.compute(train, test, **raw).details["matrix"] - dci.compute(*moved, **raw).details["matrix"]
+    assert np.abs(differ).max() > 0.1
+
+
+def test_the_paper_standardises_by_the_points_to_learn_from():
+    train, test = draw(300), draw(150, seed=1)
+    mean, deviation = train.codes.mean(axis=0), train.codes.std(axis=0)
+    by_hand = [part._replace(codes=(part.codes - mean) / deviation) for part in (train, test)]
+    expected = dci.compute(*by_hand, standardised=False)
+    found = dci.compute(train, test)
+    np.testing.assert_array_equal(found.details["matrix"], expected.details["matrix"])
+    assert found.details["informativeness_test"] == expected.details["informativeness_test"]
+
+
+def test_completeness_is_the_plain_average_in_the_paper_and_weighted_in_the_code():
+    train, test = draw(300, sizes=(3, 12), noise=0.8), draw(150, seed=1, sizes=(3, 12), noise=0.8)
+    paper = dci.compute(train, test).details
+    weighted = dci.compute(train, test, completeness_average="weighted").details
+    assert paper["completeness"] == pytest.approx(paper["completeness_per_factor"].mean(), abs=1e-15)
+    share = paper["matrix"].sum(axis=0) / paper["matrix"].sum()
+    assert weighted["completeness"] == pytest.approx(share @ weighted["completeness_per_factor"], abs=1e-12)
+    assert abs(paper["completeness"] - weighted["completeness"]) > 1e-4

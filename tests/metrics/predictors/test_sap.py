@@ -3,6 +3,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.svm import LinearSVC
 
+import unweave as uw
 from unweave.errors import ArgumentError
 from unweave.metrics.predictors.sap import sap, sap_gaps
 from unweave.metrics.sample import check_sample
@@ -143,3 +144,80 @@ def test_one_code_has_no_gap():
 def test_gaps():
     matrix = np.array([[0.2, 0.9], [0.7, 0.9], [0.5, 0.1]])
     np.testing.assert_allclose(sap_gaps(matrix), [0.2, 0.0])
+
+
+def kumar_points():
+    """An ordered factor that code 0 follows, a category that code 1 tells, and a third code that hardly varies."""
+    rng = np.random.default_rng(0)
+    factors = np.stack([rng.integers(0, 10, 600), rng.integers(0, 3, 600)], axis=1)
+    noise = rng.normal(size=(600, 3))
+    codes = np.stack(
+        [
+            factors[:, 0] + noise[:, 0],
+            np.array([5.0, 0.0, 9.0])[factors[:, 1]] + noise[:, 1],
+            0.01 * factors[:, 1],
+        ],
+        axis=1,
+    )
+    return codes, factors
+
+
+def test_kumar_measures_each_factor_by_its_type():
+    codes, factors = kumar_points()
+    test = (codes[:300], factors[:300])
+    score = sap(codes[300:], factors[300:], test=test, variant="kumar", categorical=[False, True])
+    ordered = np.corrcoef(codes[:300, 0], factors[:300, 0])[0, 1] ** 2
+    assert score.details["matrix"][0, 0] == pytest.approx(ordered, abs=1e-12)
+    alone = sap(codes[300:], factors[300:], test=test, variant="threshold")
+    assert score.details["matrix"][1, 1] == alone.details["matrix"][1, 1] > 0.9
+    lines = sap(codes[300:], factors[300:], test=test, variant="kumar")
+    assert lines.details["matrix"][1, 1] == pytest.approx(
+        np.corrcoef(codes[:300, 1], factors[:300, 1])[0, 1] ** 2
+    )
+
+
+def test_kumar_gives_inactive_latents_zero_for_both_kinds():
+    codes, factors = kumar_points()
+    codes = np.hstack(
+        [codes, 0.01 * factors[:, :1]]
+    )  # each tells a factor perfectly, with a variance below 0.05
+    score = sap(codes, factors, test=(codes, factors), variant="kumar", categorical=[False, True])
+    assert not score.details["matrix"][2:].any()
+    assert score.params["inactive_variance"] == 0.05
+    kept = sap(
+        codes, factors, test=(codes, factors), variant="kumar", categorical=[False, True], inactive_variance=0
+    )
+    assert kept.details["matrix"][2, 1] == 1.0
+    assert kept.details["matrix"][3, 0] == pytest.approx(1.0)
+
+
+def test_an_untrained_code_of_tiny_variance_scores_zero():
+    codes, factors = kumar_points()
+    tiny = 0.04 * (codes[:, :2] - codes[:, :2].mean(axis=0)) / codes[:, :2].std(axis=0)
+    assert sap(tiny, factors, variant="regression").value > 0.4
+    assert sap(tiny, factors, variant="kumar").value == 0.0
+
+
+def test_which_factors_are_categories_is_known_from_the_data_set():
+    codes, factors = kumar_points()
+    data = uw.data.from_arrays(
+        codes.astype(np.float32), {"size": factors[:, 0], "shape": np.array(list("abc"))[factors[:, 1]]}
+    )
+    score = uw.evaluate(lambda images: images, data, ["sap"], params={"sap": {"variant": "kumar"}})["sap"]
+    assert score.params["categorical"] == [False, True]
+
+
+@pytest.mark.parametrize("categorical", [[True], [0.5, True], "ab"])
+def test_categorical_is_checked(categorical):
+    codes, factors = kumar_points()
+    with pytest.raises(ArgumentError, match="categorical"):
+        sap(codes, factors, variant="kumar", categorical=categorical)
+
+
+def test_scale_does_not_matter_to_the_papers_svm():
+    codes, factors = kumar_points()
+    scaled = codes * [1e-3, 1.0, 50.0] + [3.0, 0.0, -7.0]
+    paper = [sap(points, factors).details["matrix"] for points in (codes, scaled)]
+    np.testing.assert_allclose(*paper, atol=1e-9)
+    library = [sap(points, factors, protocol="dlib").details["matrix"] for points in (codes, scaled)]
+    assert np.abs(library[0] - library[1]).max() > 0.1

@@ -103,7 +103,7 @@ def held_factor_accuracy(
     points, labels = difference_points(source, num_train, batch_size, rng)
     predict, converged = fit(points, labels, rng) if np.ptp(labels) else (_always(labels[0]), True)
     train_accuracy = float(np.mean(predict(points) == labels))
-    points, labels = difference_points(source, num_eval, batch_size, rng)
+    points, labels = difference_points(source.judging, num_eval, batch_size, rng)
     eval_accuracy = float(np.mean(predict(points) == labels))
     return {
         "train_accuracy": train_accuracy,

@@ -29,7 +29,10 @@ Prune = Literal["std", "variance"] | None
     takes="interventions",
     factors="two",
     paper=True,
-    protocols={"paper": {"prune": "variance"}, "dlib": {"prune": "std"}},
+    protocols={"dlib": {"prune": "std"}},
+    protocol_notes={
+        "prune": "what leaves out a code if it is below 0.05: its variance; its standard deviation"
+    },
     sizes=("num_train", "num_eval", "num_variance_estimate"),
     images=lambda params: params["batch_size"] * (params["num_train"] + params["num_eval"]),
 )
@@ -41,7 +44,7 @@ def factor_vae(
     num_train: Count = 10_000,
     num_eval: Count = 5_000,
     num_variance_estimate: AtLeastTwo = 10_000,
-    prune: Prune = "std",
+    prune: Prune = "variance",
     threshold: NonNegative = 0.05,
 ) -> Score:
     """The FactorVAE metric: how well the code that varies least identifies the factor that is held.
@@ -66,8 +69,8 @@ def factor_vae(
     num_variance_estimate
         the number of images for the variance of each code.
     prune
-        which codes are left out: "std", those with a standard deviation below ``threshold``
-        (disentanglement_lib's study); "variance", with a variance below it (the paper); None, none.
+        which codes are left out: "variance", those with a variance below ``threshold`` (the paper); "std", with a
+        standard deviation below it (disentanglement_lib's study); None, none.
     threshold
         the limit of ``prune``.
 
@@ -96,7 +99,7 @@ def factor_vae(
     train_accuracy = eval_accuracy = 0.0
     if active.any():
         train = count_votes(source, num_train, batch_size, variance, active, rng)
-        eval_ = count_votes(source, num_eval, batch_size, variance, active, rng)
+        eval_ = count_votes(source.judging, num_eval, batch_size, variance, active, rng)
         factor_of = train.argmax(axis=1)
         train_accuracy, eval_accuracy = (_agreement(votes, factor_of) for votes in (train, eval_))
     details = {

@@ -70,6 +70,10 @@ class VoteSource(Protocol):
     def varying(self) -> IntArray:
         """The factors with more than one value: only these are held."""
 
+    @property
+    def judging(self) -> VoteSource:
+        """What draws the votes to judge on: other points than those to learn from, where they are finite."""
+
     def sample(self, n: int, rng: Random) -> FloatArray:
         """Codes (n, D) of independent points."""
 
@@ -91,13 +95,33 @@ class TableInterventions:
     they are so in the sample.
 
     A factor of which no value occurs twice cannot be held: ArgumentError.
+
+    Parameters
+    ----------
+    sample
+        the rows.
+    test
+        other rows, from which the votes to judge on are drawn; a factor that cannot be held among them is left out.
+        None: both are drawn from ``sample``.
     """
 
-    def __init__(self, sample: Sample) -> None:
+    def __init__(self, sample: Sample, test: Sample | None = None) -> None:
         self.num_factors = sample.factors.shape[1]
         self.varying = np.flatnonzero((sample.factors != sample.factors[0]).any(axis=0))
+        self.judging = self
+        if test is not None:
+            self.varying = np.array([k for k in self.varying if _can_be_held(test.factors[:, k])], np.int64)
+            self.judging = TableInterventions._of(test, self.varying)
         self._codes = sample.codes
         self._groups = {k: _Groups(k, sample.factors[:, k]) for k in self.varying.tolist()}
+
+    @classmethod
+    def _of(cls, sample: Sample, varying: IntArray) -> TableInterventions:
+        """A table of which only some factors are held."""
+        table = cls(sample._replace(factors=np.zeros_like(sample.factors)))
+        table.varying = varying
+        table._groups = {k: _Groups(k, sample.factors[:, k]) for k in varying.tolist()}
+        return table
 
     def sample(self, n: int, rng: Random) -> FloatArray:
         """Codes (n, D) of rows drawn uniformly with replacement."""
@@ -118,6 +142,12 @@ class TableInterventions:
                 rows[chosen, :, :1] = groups.first(rng, (len(chosen), batches, 1))
                 rows[chosen, :, 1:] = groups.fellows(rng, rows[chosen, :, :1], batch_size - 1)
         return Votes(factor, self._codes[rows])
+
+
+def _can_be_held(values: IntArray) -> bool:
+    """Whether a factor has several values, one of them twice."""
+    counts = np.unique(values, return_counts=True)[1]
+    return len(counts) > 1 and bool(counts.max() > 1)
 
 
 class _Groups:
@@ -177,6 +207,11 @@ class SpaceVotes:
             representation if isinstance(representation, Copies) and representation.copies > 1 else None
         )
         self._images_draw = False
+
+    @property
+    def judging(self) -> SpaceVotes:
+        """Itself: votes are drawn anew from all images, as the metrics' papers do."""
+        return self
 
     def sample(self, n: int, rng: Random) -> FloatArray:
         """Codes (n, D) of images with all factors drawn."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,8 +11,10 @@ from unweave.metrics.predictors.dci_learners import LEARNERS, Learner
 from unweave.metrics.registry import register_metric
 from unweave.metrics.result import Score
 from unweave.metrics.sample import Sample
+from unweave.metrics.solvers.standardise import standardise_samples
 from unweave.parameters import Seed
 
+Average = Literal["mean", "weighted"]
 FLOOR = 1e-11  # added to every importance, as in disentanglement_lib: a row of zeros becomes uniform
 
 
@@ -21,15 +23,29 @@ FLOOR = 1e-11  # added to every importance, as in disentanglement_lib: a row of 
     label="DCI",
     takes="split",
     paper=True,
-    protocols={"paper": {"learner": "l1_svm"}, "dlib": {"learner": "gbt"}},
+    protocols={"dlib": {"learner": "gbt", "standardised": False, "completeness_average": "weighted"}},
+    protocol_notes={
+        "learner": "what predicts the factors: a linear SVM with an l1 penalty, C = 1; boosted trees",
+        "standardised": "whether mean and standard deviation are removed from the codes first",
+        "completeness_average": "the average over factors: plain; weighted by their importances",
+    },
     parts={"completeness": "DCI compl.", "informativeness_test": "DCI inform."},
 )
-def dci(train: Sample, test: Sample, *, learner: Learner = "gbt", seed: Seed = 0) -> Score:
+def dci(
+    train: Sample,
+    test: Sample,
+    *,
+    learner: Learner = "l1_svm",
+    standardised: bool = True,
+    completeness_average: Average = "mean",
+    seed: Seed = 0,
+) -> Score:
     """Disentanglement (the value), completeness and informativeness.
 
     D = sum_i rho_i (1 - H_K(P_i)) of the importances R_ij of code i in predicting factor j from all codes, with
-    P_ij = R_ij / sum_j R_ij and rho_i the share of code i in all importances; the completeness C is the same over
-    the codes of each factor; informativeness is how well the factors are predicted, here the mean over factors.
+    P_ij = R_ij / sum_j R_ij and rho_i the share of code i in all importances; the completeness C is the average of
+    1 - H_D over the codes of each factor; informativeness is how well the factors are predicted, here the mean over
+    factors.
 
     A factor with one value among the points to learn from is always predicted to have it: no importances, and
     informativeness is the share of points that have it. A value that only test points have is never predicted.
@@ -47,13 +63,18 @@ def dci(train: Sample, test: Sample, *, learner: Learner = "gbt", seed: Seed = 0
         - "lightgbm": by LightGBM with the same depth, rounds and rate, on binned codes; importance = its gain.
           Scores differ from those of "gbt" by some hundredths. Needs the package lightgbm.
         - "l1_svm" (Locatello et al., appendix): linear support vector machine with an l1 penalty, C = 1,
-          importance = mean over classes of |weight|, informativeness = accuracy. Codes as they are: their scale
-          counts.
+          importance = mean over classes of |weight|, informativeness = accuracy. The scale of the codes counts.
         - "lasso" (Eastwood and Williams): linear regression with the l1 penalty 0.02 on standardised codes and
           factors, importance = |weight|, informativeness = 1 - NRMSE: root mean squared error relative to that of
           always guessing the mean (1 is perfect, below 0 is worse than guessing).
         - "forest" (Eastwood and Williams): random forest regression, depth chosen on held-out points, importance
           = decrease of squared error, informativeness = 1 - NRMSE.
+    standardised
+        whether mean and standard deviation of the codes are removed first, those of the points to learn from
+        (Locatello et al., appendix B; not in their code). A constant code becomes 0.
+    completeness_average
+        how C is averaged over factors: "mean", plainly (Locatello et al., appendix B); "weighted", by the share of
+        each factor in all importances (their code).
 
     Returns
     -------
@@ -74,20 +95,26 @@ def dci(train: Sample, test: Sample, *, learner: Learner = "gbt", seed: Seed = 0
     >>> score.details["matrix"].round(2)
     array([[0.  , 0.98], [0.98, 0.  ]])
     """
+    if standardised:
+        train, test = standardise_samples(train, test)
     fit = LEARNERS[learner](train, test, seed)
+    per_factor = completeness_per_factor(fit.importances)
     details: dict[str, Any] = {
         "disentanglement": disentanglement(fit.importances),
-        "completeness": completeness(fit.importances),
+        "completeness": float(per_factor.mean())
+        if completeness_average == "mean"
+        else completeness(fit.importances),
         "informativeness_train": float(np.mean(fit.train_scores)),
         "informativeness_test": float(np.mean(fit.test_scores)),
         "matrix": fit.importances,
         "disentanglement_per_code": disentanglement_per_code(fit.importances),
-        "completeness_per_factor": completeness_per_factor(fit.importances),
+        "completeness_per_factor": per_factor,
         "informativeness_per_factor": fit.test_scores,
     }
     if fit.converged is not None:
         details["converged"] = fit.converged
-    return Score(details["disentanglement"], details, {"learner": learner, "seed": seed})
+    params = {"learner": learner, "standardised": standardised, "completeness_average": completeness_average}
+    return Score(details["disentanglement"], details, {**params, "seed": seed})
 
 
 def disentanglement(importances: FloatArray) -> float:

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from unweave.arrays import FloatArray, IntArray
+from unweave.arrays import BoolArray, FloatArray, IntArray
 from unweave.errors import ArgumentError
 from unweave.metrics.registry import register_metric
 from unweave.metrics.result import Score
 from unweave.metrics.sample import Sample
+from unweave.metrics.solvers.standardise import standardise_samples
 from unweave.parameters import NonNegative, Positive, Seed
 
-Variant = Literal["svm", "regression", "threshold"]
+Variant = Literal["svm", "kumar", "regression", "threshold"]
 Solver = Literal["liblinear_primal", "liblinear_dual", "exact"]
-INACTIVE_VARIANCE: dict[Variant, float] = {"svm": 0.0, "regression": 1e-12, "threshold": 0.05}
+# "Close to 0" in Kumar et al., who give no number: as in the FactorVAE metric of Locatello et al.
+INACTIVE_VARIANCE: dict[Variant, float] = {"svm": 0.0, "kumar": 0.05, "regression": 1e-12, "threshold": 0.05}
 
 
-@register_metric("sap", label="SAP", takes="split", paper=True, renamed={"penalty": "C"})
+@register_metric(
+    "sap",
+    label="SAP",
+    takes="split",
+    paper=True,
+    renamed={"penalty": "C"},
+    protocols={"dlib": {"standardised": False}},
+    protocol_notes={"standardised": "whether mean and standard deviation are removed from the codes first"},
+)
 def sap(
     train: Sample,
     test: Sample,
@@ -28,7 +38,9 @@ def sap(
     variant: Variant = "svm",
     solver: Solver = "liblinear_primal",
     C: Positive = 0.01,
+    standardised: bool = True,
     inactive_variance: NonNegative | None = None,
+    categorical: Sequence[bool] | None = None,
     seed: Seed = 0,
 ) -> Score:
     """Separated attribute predictability: the gap between the two codes that predict a factor best.
@@ -45,8 +57,10 @@ def sap(
 
         - "svm" (Locatello et al., 2019): test accuracy of a linear support vector machine: squared hinge loss,
           one class against the rest, the intercept penalised, classes weighted n / (K n_k).
+        - "kumar" (Kumar et al., 2018), both of the following by the type of the factor, all on test points:
+          "regression" for ordered factors, "threshold" for categories.
         - "regression": R^2 of a line = squared correlation, over the points to learn from as in
-          disentanglement_lib (the paper: test points). 0 for a factor with one value.
+          disentanglement_lib. 0 for a factor with one value.
         - "threshold": balanced accuracy of the best K - 1 thresholds for the K values of the factor, one value
           for each of the K intervals. As in the paper they are fitted and scored on the same points, those of the
           test.
@@ -56,9 +70,16 @@ def sap(
         optimum, which "exact" finds.
     C
         the inverse strength of the machine's penalty, as in scikit-learn.
+    standardised
+        whether mean and standard deviation of the codes are removed before "svm" learns, those of the points to learn
+        from (Locatello et al., appendix B; not in their code). The other variants do not depend on it.
     inactive_variance
-        a code with at most this variance scores 0. By default 0 for "svm", where even a constant code is kept and
-        predicts one class; 1e-12 for "regression"; 0.05 for "threshold".
+        a code with at most this variance, as it is given, scores 0. By default 0 for "svm", where even a constant code
+        is kept and predicts one class; 1e-12 for "regression"; 0.05 for "kumar" and "threshold", as Kumar et al. say
+        "close to 0" and give no number.
+    categorical
+        for "kumar": for each factor whether it is a category. ``uw.evaluate`` knows it from the data set's factors;
+        None: none is.
 
     Returns
     -------
@@ -76,8 +97,12 @@ def sap(
     >>> uw.metrics.sap(codes, factors, variant="regression").details["matrix"].round(1)
     array([[1. , 0. ], [0.5, 0.5]])
     """
+    categories = _categories(categorical, train.factors.shape[1])
     measures: dict[Variant, Callable[[], FloatArray]] = {
-        "svm": lambda: _svm(train, test, solver, C, seed),
+        "svm": lambda: _svm(
+            *(standardise_samples(train, test) if standardised else (train, test)), solver, C, seed
+        ),
+        "kumar": lambda: np.where(categories, _threshold(test, categories), squared_correlation(test)),
         "regression": lambda: squared_correlation(train),
         "threshold": lambda: _threshold(test),
     }
@@ -86,12 +111,14 @@ def sap(
         raise ArgumentError("codes", "1 latent", "a gap needs at least two latents")
     matrix = measures[variant]()
     if limit > 0:
-        variance = (test if variant == "threshold" else train).codes.var(axis=0)
+        variance = (test if variant in ("kumar", "threshold") else train).codes.var(axis=0)
         matrix[variance <= limit] = 0.0
     gaps = sap_gaps(matrix)
     params: dict[str, Any] = {"variant": variant, "inactive_variance": limit}
     if variant == "svm":
-        params |= {"solver": solver, "C": C, "seed": seed}
+        params |= {"solver": solver, "C": C, "standardised": standardised, "seed": seed}
+    if variant == "kumar":
+        params["categorical"] = categories.tolist()
     return Score(float(gaps.mean()), {"matrix": matrix, "per_factor": gaps}, params)
 
 
@@ -172,13 +199,23 @@ def _dual(
     return predicted
 
 
-def _threshold(sample: Sample) -> FloatArray:
-    """Balanced accuracy of the best thresholds, for each code and factor (D, K)."""
+def _categories(categorical: Sequence[bool] | None, factors: int) -> BoolArray:
+    if categorical is None:
+        return np.zeros(factors, dtype=bool)
+    if len(categorical) != factors:
+        raise ArgumentError(
+            "categorical", list(categorical), f"needs one value for each of {factors} factors"
+        )
+    return np.asarray(categorical, dtype=bool)
+
+
+def _threshold(sample: Sample, of: BoolArray | None = None) -> FloatArray:
+    """Balanced accuracy of the best thresholds, for each code and factor (D, K); 0 for factors not in ``of``."""
     from unweave.metrics.solvers.threshold_accuracy import threshold_accuracy
 
     matrix = np.zeros((sample.codes.shape[1], sample.factors.shape[1]))
     orders = np.argsort(sample.codes, axis=0, kind="stable")
-    for j in range(matrix.shape[1]):
+    for j in range(matrix.shape[1]) if of is None else np.flatnonzero(of):
         classes, labels = np.unique(sample.factors[:, j], return_inverse=True)
         for i in range(matrix.shape[0]):
             order = orders[:, i]

@@ -21,9 +21,12 @@ SINGULAR_JITTER = 1e-5
     takes="sample",
     factors="none",
     paper=True,
-    protocols={"paper": {"jitter": SINGULAR_JITTER}},
+    protocols={"dlib": {"jitter": None}},
+    protocol_notes={
+        "jitter": "added to the diagonal of the covariance: 1e-5; nothing, unless it is singular"
+    },
 )
-def gaussian_total_correlation(sample: Sample, *, jitter: NonNegative | None = None) -> Score:
+def gaussian_total_correlation(sample: Sample, *, jitter: NonNegative | None = SINGULAR_JITTER) -> Score:
     """Total correlation of the Gaussian that fits the codes, in nats.
 
     TC = 1/2 (sum_j log S_jj - log det S), with S the covariance of the codes (divisor n - 1): the
@@ -32,7 +35,7 @@ def gaussian_total_correlation(sample: Sample, *, jitter: NonNegative | None = N
     Parameters
     ----------
     jitter
-        what is added to the diagonal of S. By default 0, the formula of disentanglement_lib, unless S is singular
+        what is added to the diagonal of S. None: 0, the formula of disentanglement_lib, unless S is singular
         (a constant code, or codes that depend on each other linearly): there that formula gives nan, infinity or
         what rounding decides, and 1e-5 is added. A constant code then adds 0.
 

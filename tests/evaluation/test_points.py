@@ -1,0 +1,146 @@
+import warnings
+
+import numpy as np
+import pytest
+
+import unweave as uw
+from unweave.errors import ArgumentError
+from unweave.evaluation.points import SharedPointsWarning, disjoint_points, independent_points
+
+
+@pytest.fixture
+def noise():
+    """300 images of noise with labels of noise: there is nothing to learn but the images by heart."""
+    rng = np.random.default_rng(0)
+    return uw.data.from_arrays(rng.random((300, 48)).astype(np.float32), rng.integers(0, 4, (300, 3)))
+
+
+def pixels(images):
+    return images
+
+
+def test_what_is_learned_by_heart_does_not_score(noise):
+    options = {"metrics": ["dci"], "params": {"dci": {"learner": "l1_svm"}}}
+    honest = uw.evaluate(pixels, noise, **options)["dci"]
+    with pytest.warns(SharedPointsWarning, match=r"100.0% of the test points are training points too"):
+        leaking = uw.evaluate(pixels, noise, protocol="dlib", **options)["dci"]
+    # Four values, so that guessing is right once in four. Drawn with replacement, 0.98 and more is "predicted".
+    assert honest.details["informativeness_test"] == pytest.approx(0.25, abs=0.06)
+    assert leaking.details["informativeness_test"] > 0.4
+    trees = {"dci": {"learner": "gbt"}}
+    assert uw.evaluate(pixels, noise, ["dci"], params=trees, num_train=400, num_test=200)["dci"].details[
+        "informativeness_test"
+    ] == pytest.approx(0.25, abs=0.06)
+    with pytest.warns(SharedPointsWarning):
+        by_heart = uw.evaluate(pixels, noise, ["dci"], "dlib", params=trees, num_train=1000, num_test=200)
+    assert by_heart["dci"].details["informativeness_test"] > 0.9
+
+
+@pytest.mark.parametrize("metric", ["explicitness", "downstream", "sap", "linear_r2"])
+def test_every_metric_that_learns_is_judged_on_other_rows(noise, metric):
+    seen = []
+
+    def remember(train, test):
+        seen.append((train, test))
+        return 0.0
+
+    spy = uw.metrics.metric.Metric("spy", remember, takes="split")
+    score = uw.evaluate(pixels, noise, [spy])["spy"]
+    train, test = ({tuple(code) for code in part.codes} for part in seen[0])
+    assert not train & test
+    assert (len(train), len(test)) == (200, 100)
+    assert score.details["points"] == {"train": 200, "test": 100, "rows": 300}
+    learned = uw.evaluate(pixels, noise, [metric])[metric]
+    assert learned.details["points"]["rows"] == 300
+
+
+def test_the_split_depends_on_the_seed_alone(noise):
+    def rows(seed, metrics):
+        seen = {}
+
+        def remember(train, test):
+            seen.update(train=train.codes, test=test.codes)
+            return 0.0
+
+        spy = uw.metrics.metric.Metric("spy", remember, takes="split")
+        uw.evaluate(pixels, noise, [*metrics, spy], seed=seed)
+        return seen["test"]
+
+    np.testing.assert_array_equal(rows(1, []), rows(1, ["mig", "sap"]))
+    assert not np.array_equal(rows(1, []), rows(2, []))
+
+
+def test_sizes_are_cut_to_what_there_is_and_not_otherwise(noise):
+    rng = np.random.default_rng(0)
+    points = disjoint_points(noise, 100, 50, rng)
+    assert [len(part) for part in (points.train, points.test, points.every)] == [100, 50, 100]
+    points = disjoint_points(noise, 10_000, 5_000, rng)
+    assert [len(part) for part in (points.train, points.test, points.every)] == [200, 100, 300]
+    assert len(np.unique(np.concatenate([points.train, points.test]))) == 300
+    points = disjoint_points(noise, 299, 5_000, rng)
+    assert len(points.train) >= 1
+    assert not np.intersect1d(points.train, points.test).size
+    one = uw.data.from_arrays(np.zeros((1, 4), np.float32), {"x": [0]})
+    with pytest.raises(ArgumentError, match="has one row"):
+        disjoint_points(one, 10, 10, rng)
+
+
+def test_correlated_factors_stay_so_in_both_parts():
+    factors = {"x": np.repeat(np.arange(20), 20), "y": np.tile(np.arange(20), 20)}
+    data = uw.data.correlate(
+        uw.data.from_arrays(np.zeros((400, 4), np.float32), factors), "x", "y", strength=0.1
+    )
+    points = disjoint_points(data, 10_000, 5_000, np.random.default_rng(0))
+    assert not np.intersect1d(points.train, points.test).size
+    for part in (points.train, points.test):
+        assert np.corrcoef(data.factors(part).T)[0, 1] > 0.8
+
+
+def test_an_endless_data_set_has_no_rows_to_share():
+    data = uw.data.load("pendulum")
+    rngs = [np.random.default_rng(i) for i in range(2)]
+    points = independent_points(data, 20, 10, *rngs)
+    assert points.rows is None
+    assert points.shared == 0.0
+    assert points.counts(True) == {"train": 20, "test": 10, "rows": None}
+
+
+def test_a_large_data_set_by_dlib_is_not_warned_of():
+    data = uw.data.from_function(["a", "b"], [1000, 1000], lambda f: f.astype(np.float32), name="large")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score = uw.evaluate(pixels, data, ["linear_r2"], "dlib", num_train=200, num_test=100)["linear_r2"]
+    assert score.details["points"]["rows"] == 1_000_000
+
+
+def test_the_points_of_dlib_are_those_that_it_always_drew(noise):
+    """The reference draws rows with replacement, each part from a stream of its own."""
+    import zlib
+
+    seen = []
+    spy = uw.metrics.metric.Metric(
+        "spy", lambda train, test: float(seen.append((train, test)) or 0), takes="split"
+    )
+    with pytest.warns(SharedPointsWarning):
+        uw.evaluate(pixels, noise, [spy], "dlib", seed=3, num_train=50, num_test=20)
+    for sample, part, n in zip(seen[0], ("train", "test"), (50, 20), strict=True):
+        rows = noise.sample_rows(n, np.random.default_rng([3, zlib.crc32(part.encode())]))
+        np.testing.assert_array_equal(sample.codes, noise.images(rows))
+
+
+def test_tables_say_the_protocol_and_the_points(noise):
+    text = repr(uw.evaluate(pixels, noise, ["sap", "mig"]))
+    assert text.splitlines()[-1] == "(protocol paper; 200 + 100 points of 300 rows; 300 points of 300 rows)"
+    assert "protocol paper" in uw.evaluate(pixels, noise, ["mig"])._repr_html_()
+
+
+def test_votes_are_judged_on_other_rows_where_combinations_are_missing():
+    """Each value of the first factor is shown by four images that have nothing in common."""
+    rng = np.random.default_rng(0)
+    factors = np.stack([np.repeat(np.arange(30), 4), rng.integers(0, 30, 120)], axis=1)
+    data = uw.data.from_arrays(rng.random((120, 60)).astype(np.float32), factors)
+    votes = {"num_train": 400, "num_eval": 200, "batch_size": 4}
+    honest = uw.evaluate(pixels, data, ["beta_vae"], params={"beta_vae": votes})["beta_vae"]
+    leaking = uw.evaluate(pixels, data, ["beta_vae"], "dlib", params={"beta_vae": votes})["beta_vae"]
+    assert honest.value < leaking.value - 0.05
+    assert honest.value == pytest.approx(0.5, abs=0.12)
