@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unweave.cli import output
-from unweave.cli.options import ImageSize, Imports, Yes, clean, load_extensions
+from unweave.cli.options import ImageSize, Imports, Split, Yes, clean, load_extensions
 from unweave.errors import ArgumentError, UnweaveError
 
 if TYPE_CHECKING:
@@ -157,6 +157,7 @@ def show(
     seed: Annotated[int, typer.Option(min=0, help="Which images are drawn.")] = 0,
     columns: Annotated[int, typer.Option(min=1, max=100, help="Images per row.")] = 10,
     size: ImageSize = None,
+    split: Split = None,
     folder: Folder = None,
     imports: Imports = None,
 ) -> None:
@@ -165,20 +166,22 @@ def show(
     from unweave.figures import check_picture_path, contact_sheet, save_picture
 
     target = check_picture_path(picture or Path(f"{Path(name).resolve().name}.png"))
-    data = load_data(name, size, folder)
+    data = load_data(name, size, folder, split)
     print(save_picture(contact_sheet(data, seed, columns), target))
 
 
-def load_data(name: str, size: int | None, folder: Path | None) -> Dataset:
-    """``unweave.data.load`` with an error that names the option --size; ``folder`` is that of all data sets."""
+def load_data(name: str, size: int | None, folder: Path | None, split: str | None = None) -> Dataset:
+    """``unweave.data.load`` with errors that name the options; ``folder`` is that of all data sets."""
     from unweave.data import registry
 
     path = _folder_of(name, folder) if folder is not None and name in registry.names() else None
     try:
-        return registry.load(name, path, image_size=size)
+        return registry.load(name, path, image_size=size, split=split)
     except ArgumentError as error:
         if error.argument == "image_size":
             raise ArgumentError("--size", size, error.allowed) from error
+        if error.argument == "split":
+            raise ArgumentError("--split", split, error.allowed) from error
         raise
 
 

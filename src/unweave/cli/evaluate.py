@@ -14,7 +14,15 @@ import typer
 
 from unweave.cli import output
 from unweave.cli.data import load_data
-from unweave.cli.options import ImageSize, Imports, Seed, load_extensions, parse_names, parse_settings
+from unweave.cli.options import (
+    ImageSize,
+    Imports,
+    Seed,
+    Split,
+    load_extensions,
+    parse_names,
+    parse_settings,
+)
 from unweave.errors import ArgumentError, DataError, UnweaveError
 from unweave.files import write_text
 
@@ -39,6 +47,9 @@ Set = Annotated[
         show_default=False,
     ),
 ]
+Protocol = Annotated[
+    str, typer.Option(help="paper, or dlib for disentanglement_lib's code, where the two differ.")
+]
 Bootstrap = Annotated[int, typer.Option(min=0, help="Resamplings for 95 % intervals.")]
 
 
@@ -54,6 +65,7 @@ def score(
     test: Annotated[
         Path | None, typer.Option(help="Other points to judge learned metrics on.", show_default=False)
     ] = None,
+    protocol: Protocol = "paper",
     seed: Seed = 0,
     bootstrap: Bootstrap = 0,
     settings: Set = None,
@@ -83,15 +95,17 @@ def score(
         own = dict(params.get(name, {}))
         if log_variance is not None and room.METRICS[name].takes_log_variance:
             own.setdefault("log_variance", log_variance)
-        return room.score(name, arrays["codes"], factors, judged, seed, bootstrap=bootstrap, **own)
+        options: Any = {"protocol": protocol, "bootstrap": bootstrap, **own}
+        return room.score(name, arrays["codes"], factors, judged, seed, **options)
 
+    print(f"protocol {protocol}")
     return _report(asked, compute, json_file)
 
 
 def evaluate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
     names: Metrics = "paper",
-    protocol: Annotated[str, typer.Option(help="paper or dlib, where the two differ.")] = "paper",
+    protocol: Protocol = "paper",
     data: Annotated[
         str | None,
         typer.Option(metavar="NAME|FOLDER", help="Another data set than the run's.", show_default=False),
@@ -114,6 +128,7 @@ def evaluate(
         ),
     ] = None,
     size: ImageSize = None,
+    split: Split = None,
     bootstrap: Bootstrap = 0,
     settings: Set = None,
     json_file: Json = None,
@@ -133,9 +148,9 @@ def evaluate(
 
     loaded = load(run)
     if data is None and size is None:
-        images = load_described(loaded.spec.data)
+        images = load_described(loaded.spec.data if split is None else {**loaded.spec.data, "split": split})
     else:
-        images = load_data(data or loaded.spec.data["name"], size, None)
+        images = load_data(data or loaded.spec.data["name"], size, None, split)
     options: Any = {"protocol": protocol, "seed": seed, "num_train": num_train, "num_test": num_test}
     options |= {"labels": labels, "part": part, "bootstrap": bootstrap, "params": _params(settings or [])}
     scores: dict[str, Any] = {}
@@ -146,6 +161,7 @@ def evaluate(
         if not scores:
             raise
         failed.append(error)
+    print(room.Scores(scores, protocol=protocol).caption)
     modes = {score.params["labels"] for score in scores.values() if "labels" in score.params}
     for mode in modes:
         warned = ": the codes know the factors that they are scored against" if mode == "given" else ""

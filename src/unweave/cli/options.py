@@ -23,6 +23,15 @@ ImageSize = Annotated[
     int | None,
     typer.Option("--size", min=1, help="Resize the images to this many pixels.", show_default=False),
 ]
+Split = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PART",
+        help="A part of the data: train or test, where it has them; 0.8,0: a random 80 %, by seed 0; "
+        "test,0.8,0: the rest.",
+        show_default=False,
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Remove it.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]

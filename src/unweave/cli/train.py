@@ -12,6 +12,7 @@ from unweave.cli.options import (
     Device,
     ImageSize,
     Imports,
+    Split,
     load_extensions,
     parse_names,
     parse_nested_settings,
@@ -141,6 +142,7 @@ def train(
     ] = None,
     pictures: Annotated[bool, typer.Option(help="Write pictures at the end.")] = True,
     size: ImageSize = None,
+    split: Split = None,
     imports: Imports = None,
 ) -> None:
     """Train a method on a data set.
@@ -159,7 +161,7 @@ def train(
 
     import unweave as uw
 
-    loaded = load_data(data, size, None)
+    loaded = load_data(data, size, None, split)
     given: dict[str, Any] = {
         "latent_size": latent_size,
         "architecture": _architecture(architecture),

@@ -58,6 +58,8 @@ class Dataset:
         whether ``function`` draws from its ``rng``.
     sampler
         how rows are drawn, where not uniformly (correlated factors).
+    split
+        which part of a larger data set it is: "train", "test"; "" for the whole.
 
     Examples
     --------
@@ -81,6 +83,7 @@ class Dataset:
     noise: Noise | None = None
     stochastic_function: bool = False
     sampler: Sampler | None = None
+    split: str = ""
 
     # --- what it is --------------------------------------------------------------------------
 
@@ -106,7 +109,8 @@ class Dataset:
         size = f"{len(self):,}" if self.finite else "endless"
         shape = "x".join(map(str, self.image_shape))
         factors = ", ".join(f"{n}={s}" for n, s in zip(self.space.names, self.space.sizes, strict=True))
-        return f"Dataset({self.name}: {size} of {shape}; {factors or 'no factors'})"
+        name = f"{self.name}, {self.split}" if self.split else self.name
+        return f"Dataset({name}: {size} of {shape}; {factors or 'no factors'})"
 
     # --- observations ------------------------------------------------------------------------
 

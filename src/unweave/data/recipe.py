@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,6 +73,8 @@ class Recipe:
         whose it is, and how to cite it.
     files
         the official files.
+    splits
+        its own parts by name, such as train and test: each as ``load``.
     package
         an installed Python package that brings the files along.
 
@@ -98,6 +100,7 @@ class Recipe:
     homepage: str = ""
     citation: str = ""
     files: tuple[SourceFile, ...] = ()
+    splits: Mapping[str, Callable[[Path], Dataset]] = field(default_factory=dict)
     package: str | None = None
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from unweave.data.dataset import Dataset
 from unweave.data.factors import FactorSpace
 from unweave.data.recipe import Recipe, SourceFile
+from unweave.data.split import Split, parse_split, random_part
 from unweave.data.storage.prepared import data_folder
 from unweave.errors import ArgumentError
 from unweave.parameters import Count, check_value, defaults
@@ -51,7 +52,11 @@ RECIPES: Registry[Recipe] = Registry(
 
 
 def load(
-    name: str | Path = "dsprites", folder: Path | str | None = None, *, image_size: Count | None = None
+    name: str | Path = "dsprites",
+    folder: Path | str | None = None,
+    *,
+    image_size: Count | None = None,
+    split: Split | None = None,
 ) -> Dataset:
     """A data set by name, or the images of a folder; prepared on first use.
 
@@ -66,6 +71,9 @@ def load(
         the side of the images in pixels; by default as they are. Those of a folder are cut to a square around their
         centre and resized. Those of a data set by name can only become smaller: k x k pixels become their mean where
         the old side is a multiple of the new one, else by Pillow's Lanczos filter. Done once, and kept in ``folder``.
+    split
+        a part of it: "train" or "test" of a data set that has such parts (CelebA, 3D Chairs, MNIST, Fashion-MNIST,
+        SmallNORB); or of any, (0.8, seed) for a random 80 % of the rows and ("test", 0.8, seed) for all others.
 
     Returns
     -------
@@ -77,19 +85,32 @@ def load(
     Dataset(pendulum: endless of 100; length=(1.0, 3.0), damping=(0.1, 2.0), mass=(0.1, 2.0))
     """
     size = check_value("image_size", image_size, Count | None)
+    part = None if split is None else parse_split(split)
+    if isinstance(part, tuple):
+        fraction, seed, which = part[-2], part[-1], part[0]
+        return random_part(load(name, folder, image_size=size), fraction, seed, which)  # type: ignore[arg-type]
     if str(name) not in RECIPES and (Path(name).expanduser().is_dir() or Path(name).name != str(name)):
+        if part is not None:
+            raise ArgumentError(
+                "split", part, "a folder has no parts of its own: (0.8, 0) takes a random one"
+            )
         return _load_folder(name, folder, size)
     recipe = RECIPES[str(name)]
+    if part is not None and part not in recipe.splits:
+        allowed = " or ".join(recipe.splits) or "nothing by name"
+        message = f"{recipe.name} has {allowed}; of any data set (0.8, 0) is a random part"
+        raise ArgumentError("split", part, message)
     path = data_folder() / recipe.name if folder is None else Path(folder)
+    data = recipe.load(path) if part is None else recipe.splits[part](path).with_parts(split=part)
     if size is None:
-        return recipe.load(path)
+        return data
     from unweave.data.image_size import check_image_size, with_image_size
 
     if recipe.image_shape is not None:
         check_image_size(recipe.name, recipe.image_shape, size)
     # The content of a published data set is fixed: a few images show whether it is the one.
     few = FEW if RECIPES.is_builtin(recipe.name) else None
-    return with_image_size(recipe.load(path), size, path, most=few)
+    return with_image_size(data, size, path if part is None else path / part, most=few)
 
 
 def describe_data(data: Dataset) -> dict[str, Any]:
@@ -100,8 +121,10 @@ def describe_data(data: Dataset) -> dict[str, Any]:
     >>> describe_data(uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8), name="dark"))
     {'name': 'dark', 'size': 4, 'image_shape': [8, 8, 1], 'factors': {}}
     """
+    split = {"split": data.split} if data.split else {}
     return {
         "name": data.name,
+        **split,
         "size": len(data) if data.finite else None,
         "image_shape": list(data.image_shape),
         "factors": {
@@ -117,7 +140,7 @@ def load_described(data: Mapping[str, Any]) -> Dataset:
     Parameters
     ----------
     data
-        what the run's spec says of its data: ``name`` and ``image_shape``.
+        what the run's spec says of its data: ``name``, ``image_shape`` and, where it was a part, ``split``.
 
     Examples
     --------
@@ -125,7 +148,8 @@ def load_described(data: Mapping[str, Any]) -> Dataset:
     'pendulum'
     """
     shape = data["image_shape"]
-    return load(data["name"], image_size=shape[0] if len(shape) == 3 and shape[0] == shape[1] else None)
+    size = shape[0] if len(shape) == 3 and shape[0] == shape[1] else None
+    return load(data["name"], image_size=size, split=data.get("split"))
 
 
 def names() -> list[str]:

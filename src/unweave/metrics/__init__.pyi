@@ -32,6 +32,7 @@ from .result import Score as Score
 from .sample import Sample as Sample
 from .unlabelled.code_mutual_information import code_mutual_information as code_mutual_information
 from .unlabelled.gaussian_total_correlation import gaussian_total_correlation as gaussian_total_correlation
+from .unlabelled.information_invariance import information_invariance as information_invariance
 from .unlabelled.monte_carlo_total_correlation import (
     monte_carlo_total_correlation as monte_carlo_total_correlation,
 )

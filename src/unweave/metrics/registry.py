@@ -39,6 +39,7 @@ _BUILTIN = (
     "unlabelled.wasserstein_correlation",
     "unlabelled.code_mutual_information",
     "unlabelled.monte_carlo_total_correlation",
+    "unlabelled.information_invariance",
     "unlabelled.windin",
     "unlabelled.udr",
 )

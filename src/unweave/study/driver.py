@@ -15,7 +15,7 @@ from unweave.progress import progress
 from unweave.study.collecting import collect, set_aside_damaged
 from unweave.study.executors import Executor
 from unweave.study.folder import StudyFolder
-from unweave.study.perform import load_data, stand_in
+from unweave.study.perform import load_scored, stand_in
 from unweave.study.planning import Job, line_of_setting, missing_methods, plan
 from unweave.study.results import Results
 from unweave.study.scores import applicable, check_values
@@ -74,7 +74,7 @@ def _kinds(jobs: list[Job]) -> list[Job]:
 
 
 def _load_data(job: Job) -> Dataset:
-    return load_data(job.data, job.training["image_size"])
+    return load_scored(job, None)
 
 
 def run(folder: StudyFolder, executor: Executor | None) -> Results:

@@ -75,9 +75,16 @@ def perform(
 
 
 @lru_cache(maxsize=2)
-def load_data(name: str, size: int | None) -> Dataset:
-    """A data set by name, or a folder of images."""
-    return load(name, image_size=size)
+def load_data(name: str, size: int | None, split: str | None = None) -> Dataset:
+    """A data set by name, or a folder of images; or a part of one."""
+    return load(name, image_size=size, split=split)
+
+
+def load_scored(job: Job, asked: str | None) -> Dataset:
+    """The data that a run is scored on: what it was trained on, or ``asked``, the other part of the same data set."""
+    own = job.training.get("split")
+    part = own if own is None or asked is None else ",".join([asked, *own.split(",")[1:]])
+    return load_data(job.data, job.training["image_size"], part)
 
 
 def create_method(job: Job, data: Dataset, stages: Mapping[str, Path | Run]) -> Method:
@@ -122,7 +129,7 @@ def _set_aside(error: DamagedFileError) -> None:
 
 def _finish(folder: StudyFolder, job: Job, device: str, on_progress: OnProgress) -> None:
     on_progress(job, "loading", 0.0)
-    data = load_data(job.data, job.training["image_size"])
+    data = load_scored(job, None)
     stages = {name: folder.run(stage.identity) for name, stage in job.stages.items()}
     method = create_method(job, data, stages)
     path = folder.run(job.identity)
@@ -149,7 +156,8 @@ def _finish(folder: StudyFolder, job: Job, device: str, on_progress: OnProgress)
     known = method.label_modes if isinstance(method, EncodesWithLabels) else ()
     modes = [mode for mode in known if mode in folder.study.evaluation.labels]
     units = with_labels([unit for unit in folder.units if applicable(unit, data, method)], modes)
-    measure(run, data, units, lambda unit, share: on_progress(job, unit, share))
+    scored = load_scored(job, folder.study.evaluation.split)
+    measure(run, scored, units, lambda unit, share: on_progress(job, unit, share))
     (path / STATE).unlink(missing_ok=True)  # the optimiser's: three quarters of a run's bytes
     if not folder.study.evaluation.keep_codes:
         shutil.rmtree(path / "codes", ignore_errors=True)

@@ -357,6 +357,7 @@ def _resolve(
     if axes:
         training = _check_training(training)
     _check_image_size(data, training["image_size"])
+    _check_split(data, training["split"])
     if method not in METHODS:
         if method in later:
             return given, training
@@ -424,6 +425,16 @@ def _check_data(data: Any) -> None:
         raise ArgumentError("data", data, "needs a data set's name or a folder of images")
     if data not in registry.names() and not Path(data).is_dir():
         raise unknown_name("data set", data, [*registry.names(), "a folder"])
+
+
+def _check_split(data: str, split: str | None) -> None:
+    from unweave.data.registry import RECIPES
+
+    recipe = RECIPES.get(data)
+    known = recipe.splits if recipe is not None else {}
+    if split is not None and "," not in split and split not in known:
+        allowed = " or ".join(known) or "no parts by name"
+        raise ArgumentError("split", split, f"{data} has {allowed}; of any, [0.8, 0] is a random part")
 
 
 def _check_image_size(data: str, image_size: int | None) -> None:

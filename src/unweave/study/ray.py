@@ -339,7 +339,7 @@ def do_run(work: Work, job: Job) -> Answer:
 def _perform(work: Work, job: Job) -> tuple[str, str]:
     folder = work.folder
     extensions.load(folder.study.imports, work.sources)
-    load_data(job.data, job.training["image_size"])
+    load_data(job.data, job.training["image_size"], job.training.get("split"))
     if work.storage is not None:
         return perform_in_storage(
             folder, job, work.device, lambda job, part, share: None, Storage(work.storage)

@@ -69,6 +69,8 @@ class Unit:
         what an encoder that takes labels u gets as u: "given", "predicted" or "unknown"; None if it takes none.
     part
         a named part of the codes; "" for all of them.
+    split
+        the part of the data set that is scored; None: what the run was trained on.
     """
 
     label: str
@@ -81,6 +83,7 @@ class Unit:
     params: dict[str, Any]
     labels: LabelMode | None = None
     part: str = ""
+    split: str | None = None
 
     @property
     def file(self) -> str:
@@ -103,7 +106,7 @@ class Unit:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as they are hashed and stored."""
-        added = {"labels": None, "part": ""}  # units are older than these
+        added = {"labels": None, "part": "", "split": None}  # units are older than these
         return {name: v for name, v in asdict(self).items() if name not in added or v != added[name]}
 
 
@@ -388,6 +391,7 @@ def _unit(entry: MetricEntry, representation: str, part: str, evaluation: Evalua
         seed=evaluation.seed,
         params=params,
         part="" if metric == UDR or find_metric(metric).takes == "method" else part,
+        split=evaluation.split,
     )
 
 

@@ -28,6 +28,18 @@ def _not_bool(value: Any) -> Any:
     return value
 
 
+def _split_as_text(value: Any) -> Any:
+    """A part of a data set, written in one way: its name, or the fraction and the seed of a random part."""
+    if value is None:
+        return None
+    from unweave.data.split import parse_split, split_text
+
+    try:
+        return split_text(parse_split(value))
+    except ArgumentError as error:
+        raise ValueError(error.allowed) from error
+
+
 class Training(BaseModel):
     """How runs are trained, unless the grid says otherwise: the arguments of ``methods.create`` and ``train``."""
 
@@ -44,10 +56,12 @@ class Training(BaseModel):
     extra_terms: list[dict[str, Any]] = []
     precision: Precision = "32-true"
     image_size: int | None = Field(default=None, gt=0, le=4096)
+    split: str | None = None
     labels: str | list[str] | dict[str, Any] | None = None
     prior: str | dict[str, Any] | None = None
 
     _no_bool = field_validator("*", mode="before")(_not_bool)
+    _split = field_validator("split", mode="before")(_split_as_text)
 
 
 class MetricEntry(BaseModel):
@@ -84,6 +98,9 @@ class Evaluation(BaseModel):
     seed: int = Field(default=0, ge=0, lt=2**63)
     params: dict[str, dict[str, Any]] = {}
     keep_codes: bool = False
+    split: Literal["train", "test"] | None = Field(
+        default=None, description="the part that is scored, of data sets that a part of was trained on"
+    )
 
     _no_bool = field_validator("num_train", "num_test", "seed", mode="before")(_not_bool)
 
@@ -143,7 +160,9 @@ class Study(BaseModel):
 
 
 TRAIN_SETTINGS = ("steps", "batch_size", "learning_rate", "precision")  # of ``train``, for every method
-METHOD_SETTINGS = tuple(name for name in Training.model_fields if name not in (*TRAIN_SETTINGS, "image_size"))
+METHOD_SETTINGS = tuple(
+    name for name in Training.model_fields if name not in (*TRAIN_SETTINGS, "image_size", "split")
+)
 _PARTS: dict[str, type[BaseModel]] = {"training": Training, "evaluation": Evaluation}
 
 

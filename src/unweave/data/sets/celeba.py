@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from unweave.data.files.archives import member_names, read_members
 from unweave.data.files.images import centre_crop, decode_image, resize
 from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
-from unweave.errors import DataError
+from unweave.errors import DataError, unknown_name
 from unweave.files import check_regular
 from unweave.progress import progress
 
@@ -49,11 +50,12 @@ LIST = SourceFile(
     sha256="f0e5da289d5ccf75ffe8811132694922b60f2af59256ed362afa03fefba324d0",
 )
 UNPACKED = "img_align_celeba"
+TRAIN_FRACTION = 0.9
 _SIZE = (178, 218)
 _CROP = 148
 
 
-def load(folder: Path, space: FactorSpace = SPACE) -> Dataset:
+def load(folder: Path, space: FactorSpace = SPACE, split: str = "all") -> Dataset:
     """CelebA, aligned: the middle 148 x 148 of the 178 x 218 pixels, resized to 64 x 64, antialiased.
 
     ``folder`` holds ``list_attr_celeba.txt`` and either ``img_align_celeba.zip`` or that archive unpacked,
@@ -65,12 +67,16 @@ def load(folder: Path, space: FactorSpace = SPACE) -> Dataset:
         of the official files; the prepared arrays are kept there, too.
     space
         the factors; tests pass a smaller grid.
+    split
+        "all", "train" (the first 90 % of the list, as many as Kumar et al. train on) or "test" (the others).
 
     Examples
     --------
     >>> uw.data.find("celeba").images
     '202,599 of 64x64, colour'
     """
+    if split not in ("all", "train", "test"):
+        raise unknown_name("split", split, ("all", "train", "test"))
     unpacked = (folder / UNPACKED).is_dir() and not (folder / IMAGES.name).is_file()
     source = folder / (UNPACKED if unpacked else IMAGES.name)
 
@@ -80,7 +86,9 @@ def load(folder: Path, space: FactorSpace = SPACE) -> Dataset:
         out.save("factors", attributes)
 
     arrays = prepared(folder, [LIST] if unpacked else [IMAGES, LIST], build)
-    return from_table("celeba", space, arrays["images"], arrays["factors"])
+    boundary = int(TRAIN_FRACTION * len(arrays["images"]))
+    rows = {"all": slice(None), "train": slice(boundary), "test": slice(boundary, None)}[split]
+    return from_table("celeba", space, arrays["images"][rows], arrays["factors"][rows])
 
 
 def read_attributes(path: Path, space: FactorSpace) -> tuple[list[str], ByteArray]:
@@ -149,5 +157,6 @@ RECIPE = Recipe(
     homepage=HOMEPAGE,
     citation="Liu, Luo, Wang, Tang: Deep Learning Face Attributes in the Wild, ICCV 2015.",
     load=load,
+    splits={part: partial(load, split=part) for part in ("train", "test")},
     files=(IMAGES, LIST),
 )

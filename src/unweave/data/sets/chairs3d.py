@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -103,5 +104,6 @@ RECIPE = Recipe(
     citation="Aubry, Maturana, Efros, Russell, Sivic: Seeing 3D Chairs: Exemplar Part-based 2D-3D Alignment "
     "using a Large Dataset of CAD Models, CVPR 2014.",
     load=load,
+    splits={part: partial(load, split=part) for part in ("train", "test")},
     files=(FILE,),
 )

@@ -129,6 +129,7 @@ def load_test(folder: Path) -> Dataset:
     )
 
 
+_load_fashion = partial(load, space=FASHION_SPACE, name="fashion_mnist", files=FASHION_FILES)
 RECIPE = Recipe(
     name="mnist",
     title="MNIST",
@@ -141,6 +142,7 @@ RECIPE = Recipe(
     citation="LeCun, Bottou, Bengio, Haffner: Gradient-Based Learning Applied to Document Recognition, "
     "Proceedings of the IEEE, 1998.",
     load=load,
+    splits={part: partial(load, split=part) for part in ("train", "test", "all")},
     files=FILES,
 )
 TEST_RECIPE = Recipe(
@@ -167,6 +169,7 @@ FASHION_RECIPE = Recipe(
     homepage="https://github.com/zalandoresearch/fashion-mnist",
     citation="Xiao, Rasul, Vollgraf: Fashion-MNIST: a Novel Image Dataset for Benchmarking Machine "
     "Learning Algorithms, 2017.",
-    load=partial(load, space=FASHION_SPACE, name="fashion_mnist", files=FASHION_FILES),
+    load=_load_fashion,
+    splits={part: partial(_load_fashion, split=part) for part in ("train", "test", "all")},
     files=FASHION_FILES,
 )

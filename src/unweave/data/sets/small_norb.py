@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from unweave.data.files.images import resize
 from unweave.data.files.norb import read_norb, stream_norb
 from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.storage.prepared import Writer, prepared
-from unweave.errors import DataError
+from unweave.errors import DataError, unknown_name
 from unweave.progress import progress
 
 SPACE = FactorSpace(
@@ -46,7 +47,7 @@ FILES = (
 )
 
 
-def load(folder: Path, space: FactorSpace = SPACE, instances: int = 5) -> Dataset:
+def load(folder: Path, space: FactorSpace = SPACE, instances: int = 5, split: str = "all") -> Dataset:
     """SmallNORB, training and test files, the left image of each stereo pair, 96 -> 64 pixels.
 
     The toy (``instances`` of each category in each of the two parts) is no factor: ten images show the
@@ -60,19 +61,25 @@ def load(folder: Path, space: FactorSpace = SPACE, instances: int = 5) -> Datase
         the factors; tests pass a smaller grid.
     instances
         the toys of a category in each of the two parts.
+    split
+        "all", "train" (the training files) or "test" (the testing files): other toys of the same categories.
 
     Examples
     --------
     >>> uw.data.find("small_norb").images
     '48,600 of 64x64, grey'
     """
+    if split not in ("all", "train", "test"):
+        raise unknown_name("split", split, ("all", "train", "test"))
     files = [_present(folder, file) for file in FILES]
 
     def build(paths: Mapping[str, Path], out: Writer) -> None:
         _build([paths[file.name] for file in files], space, instances, out)
 
     arrays = prepared(folder, files, build)
-    return from_table("small_norb", space, arrays["images"], arrays["factors"])
+    boundary = len(space) * instances
+    rows = {"all": slice(None), "train": slice(boundary), "test": slice(boundary, None)}[split]
+    return from_table("small_norb", space, arrays["images"][rows], arrays["factors"][rows])
 
 
 def _present(folder: Path, file: SourceFile) -> SourceFile:
@@ -122,5 +129,6 @@ RECIPE = Recipe(
     citation="LeCun, Huang, Bottou: Learning Methods for Generic Object Recognition with Invariance to "
     "Pose and Lighting, CVPR 2004.",
     load=load,
+    splits={part: partial(load, split=part) for part in ("train", "test")},
     files=FILES,
 )

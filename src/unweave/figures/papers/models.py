@@ -26,5 +26,6 @@ def load_autoencoder(folder: Path, name: str) -> tuple[Autoencoder, Dataset]:
     if not file.exists():
         return run.method, data.registry.load_described(run.spec.data)
     settings = read_json(file).get("training", {})
-    size = settings.get("image_size") if isinstance(settings, dict) else None
-    return run.method, load_data(name, check_value("image_size", size, Count | None))
+    settings = settings if isinstance(settings, dict) else {}
+    size = check_value("image_size", settings.get("image_size"), Count | None)
+    return run.method, load_data(name, size, check_value("split", settings.get("split"), str | None))
