@@ -73,6 +73,14 @@ def train(
             show_default=False,
         ),
     ] = None,
+    correlated: Annotated[
+        str | None,
+        typer.Option(
+            help="What is correlated: posterior (every term knows it) or noise (the draws of z alone).  "
+            "[default: posterior]",
+            show_default=False,
+        ),
+    ] = None,
     capacity: Annotated[
         str | None,
         typer.Option(
@@ -167,6 +175,7 @@ def train(
         "architecture": _architecture(architecture),
         "reconstruction": reconstruction,
         "correlation": correlation,
+        "correlated": correlated,
         "capacity": None if capacity is None else parse_settings("--capacity", capacity.split(",")),
         "extra_terms": [parse_term("--add", text) for text in add or []] or None,
         "prior": None if prior is None else parse_term("--prior", prior),

@@ -32,6 +32,7 @@ VAE_SETTINGS = (
     "architecture",
     "reconstruction",
     "correlation",
+    "correlated",
     "capacity",
     "extra_terms",
     "prior",

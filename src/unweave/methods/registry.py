@@ -291,7 +291,7 @@ def create(name: str, data: Dataset, *, seed: TorchSeed | None = None, **setting
         the method's hyperparameters (an earlier stage is given as its run, the run's folder, or a mapping of settings,
         {"method": "beta_tcvae", "beta": 4, "steps": 1000}, with which ``train`` trains it first); ``labels`` for a
         method that learns from them; for a VAE also ``latent_size``, ``architecture``, ``reconstruction``,
-        ``correlation``, ``capacity``, ``extra_terms``, ``prior``, ``encoder`` and ``decoder``: see
+        ``correlation``, ``correlated``, ``capacity``, ``extra_terms``, ``prior``, ``encoder`` and ``decoder``: see
         :func:`unweave.methods.vae.create.create_vae`.
 
     Examples

@@ -38,10 +38,10 @@ class MethodSpec:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as they are written to a run's spec.yaml.
 
-        Without ``labels`` and a VAE's ``prior``, where there are none: the identity of a run depends on these values,
-        and runs are older than the two.
+        Without ``labels`` and a VAE's ``prior`` and ``correlated``, where there are none: the identity of a run depends
+        on these values, and runs are older than the three.
         """
-        optional = ("labels", "prior")
+        optional = ("labels", "prior", "correlated")
         return {key: value for key, value in asdict(self).items() if key not in optional or value is not None}
 
     def check(self) -> None:
@@ -102,3 +102,4 @@ class VAESpec(MethodSpec):
     capacity: dict[str, Any] | None = None
     extra_terms: list[dict[str, Any]] = field(default_factory=list)
     prior: dict[str, Any] | None = None
+    correlated: str | None = None

@@ -52,6 +52,7 @@ class Training(BaseModel):
     architecture: str | dict[str, Any] = "auto"
     reconstruction: str = "bernoulli"
     correlation: float = Field(default=0.0, ge=0, lt=1)
+    correlated: Literal["posterior", "noise"] = "posterior"
     capacity: dict[str, float] | None = None
     extra_terms: list[dict[str, Any]] = []
     precision: Precision = "32-true"

@@ -80,3 +80,16 @@ def test_refuses():
     for wrong in ({"batch_size": 0}, {"samples": 0}, {"correlation": 1.0}, {"correlation": -0.1}):
         with pytest.raises(ArgumentError, match=next(iter(wrong))):
             monte_carlo_total_correlation.compute(good, good, **wrong)
+
+
+def test_factorised_densities_leave_out_the_noise_itself():
+    """Yang et al., appendix D: a posterior that ignores the image has 0, not -1/2 log det R."""
+    mean = np.zeros((64, 10))
+    options = {"correlation": 0.9, "samples": 60}
+    exact = monte_carlo_total_correlation.score(mean, log_variance=mean, **options)
+    appendix = monte_carlo_total_correlation.score(mean, log_variance=mean, density="factorised", **options)
+    of_noise = -0.5 * np.linalg.slogdet(0.1 * np.eye(10) + 0.9)[1]
+    assert of_noise == pytest.approx(9.26, abs=0.5)
+    assert exact.value == pytest.approx(of_noise, abs=0.15)
+    assert appendix.value == pytest.approx(0, abs=1e-9)
+    assert appendix.params["density"] == "factorised"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from torch import nn
 
@@ -27,6 +27,7 @@ from unweave.networks.create import Architecture
 from unweave.parameters import CodeSize, Correlation, check_value
 
 Extra = Term[Any] | Mapping[str, Any]
+Correlated = Literal["posterior", "noise"]
 
 
 def create_vae(
@@ -37,6 +38,7 @@ def create_vae(
     architecture: Architecture = "auto",
     reconstruction: str = "bernoulli",
     correlation: float = 0.0,
+    correlated: Correlated = "posterior",
     capacity: Mapping[str, float] | None = None,
     extra_terms: Sequence[Extra] = (),
     prior: str | Mapping[str, Any] | None = None,
@@ -62,6 +64,9 @@ def create_vae(
         "bernoulli", "gaussian", "gaussian_learned", "laplace", "mse".
     correlation
         s of the correlated posterior of Yang et al.: noise covariance (1-s) I + s 11^T.
+    correlated
+        what knows of it: "posterior", every term, with the exact density of q(z|x); "noise", the draws of z alone,
+        while every term of the objective stays as it was, as in their experiments (beta-TCVAE and DIP-VAE-II differ).
     capacity
         replaces the method's KL term by a capacity schedule: {"c_max": 25, "gamma": 1000, "steps": 100000}.
     extra_terms
@@ -100,6 +105,7 @@ def create_vae(
         architecture="custom" if encoder is not None or decoder is not None else _plain(architecture),
         reconstruction=reconstruction,
         correlation=correlation,
+        correlated=None if check_value("correlated", correlated, Correlated) == "posterior" else correlated,
         capacity=None if capacity is None else dict(capacity),
         extra_terms=[_described(term) for term in terms],
         image_shape=list(data.image_shape),

@@ -230,7 +230,7 @@ class VAE(Method):
             "posterior": joined,
             "z": z,
             "output": self.decoder(z),
-            "correlation": self.spec.correlation,
+            "correlation": 0.0 if self.spec.correlated == "noise" else self.spec.correlation,
             "dataset_size": self.spec.dataset_size,
             "generator": generator,
         }
