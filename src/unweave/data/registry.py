@@ -45,6 +45,7 @@ RECIPES: Registry[Recipe] = Registry(
         "fashion_mnist": f"{_SETS}.mnist:FASHION_RECIPE",
         "celeba": f"{_SETS}.celeba:RECIPE",
         "chairs3d": f"{_SETS}.chairs3d:RECIPE",
+        "chairs3d_masks": f"{_SETS}.chairs3d:MASKS",
         "coil20": f"{_SETS}.coil20:RECIPE",
         "isomap_faces": f"{_SETS}.isomap_faces:RECIPE",
     },

@@ -88,7 +88,7 @@ def parse_split(value: Any) -> Split:
     if isinstance(parts, list | tuple) and len(parts) == 2:
         parts = ("train", *parts)
     try:
-        part, fraction, seed = parts  # type: ignore[misc]
+        part, fraction, seed = parts
         if part in ("train", "test") and float(seed) == int(seed):
             return str(part), float(fraction), int(seed)
     except (TypeError, ValueError):

@@ -126,14 +126,25 @@ def traversals(
 
 
 def traversal_rows(
-    method: Autoencoder, data: Dataset, seed: Seed = 0, columns: Count = 11, span: Positive = 2.0
+    method: Autoencoder,
+    data: Dataset,
+    seed: Seed = 0,
+    columns: Count = 11,
+    span: Positive = 2.0,
+    latents: Sequence[int] | None = None,
 ) -> list[Row]:
-    """The rows of :func:`traversals`; the last has the values below it."""
+    """The rows of :func:`traversals`, or of some latents; the last has the values below it."""
     check_arguments(traversals, {"seed": seed, "columns": columns, "span": span})
     if columns < 2:
         raise ArgumentError("columns", columns, "needs at least 2")
     values = np.linspace(-span, span, columns)
     order, kl, frames = _traverse(method, data, seed, values)
+    if latents is not None:
+        for latent in latents:
+            if latent not in order:
+                raise ArgumentError("latents", latent, f"the model has latents 0 to {len(order) - 1}")
+        chosen = [list(order).index(latent) for latent in latents]
+        order, frames = np.asarray(order)[chosen], frames[chosen]
     tiles = draw_tiles(data, frames)
     captions = [f"{value:.1f}" for value in values]
     return [

@@ -7,7 +7,7 @@ from PIL import Image
 
 from unweave.data.factors import FactorSpace
 from unweave.data.sets import chairs3d
-from unweave.errors import ArgumentError
+from unweave.errors import ArgumentError, DataError
 
 SPACE = FactorSpace(["identity", "azimuth", "elevation"], [5, 3, 2])
 CHAIRS = ["9f2", "01a", "c0d", "b77", "0ee"]
@@ -152,3 +152,30 @@ def test_a_damaged_header_is_not_taken_for_the_end(write, refused):
     data[data.rindex(LAST.encode()) + 150] ^= 255
     path.write_bytes(data)
     refused(load, path, "damaged at byte")
+
+
+@pytest.mark.parametrize("listed", [None, CHAIRS[1:4]])
+def test_masks_are_where_the_ground_is_not_white(write, tmp_path, listed):
+    write()
+    if listed is not None:
+        (tmp_path / "models.txt").write_text("\n".join(listed) + "\n")
+    data = chairs3d.load_masks(tmp_path, SPACE)
+    models = len(listed or CHAIRS)
+    assert len(data) == models * 6
+    assert data.space.sizes == (models, 3, 2)
+    image = data.images([0])[0, :, :, 0]
+    assert not image[:30, :30].any()  # the white quarter
+    assert (image[34:, 34:] == 255).all()
+    assert set(np.unique(data.images(np.arange(len(data))))) == {0, 255}
+    parts = [chairs3d.load_masks(tmp_path, SPACE, split=part) for part in ("train", "test")]
+    assert sum(map(len, parts)) == len(data)
+    assert not set(parts[0].factors(range(len(parts[0])))[:, 0]) & set(
+        parts[1].factors(range(len(parts[1])))[:, 0]
+    )
+
+
+def test_a_model_in_the_list_that_is_not_there(write, tmp_path):
+    write()
+    (tmp_path / "models.txt").write_text("01a\nzzz\n")
+    with pytest.raises(DataError, match="has no model zzz"):
+        chairs3d.load_masks(tmp_path, SPACE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from matplotlib.figure import Figure
 from unweave.analyses.downstream import attribute_accuracy
 from unweave.analyses.reconstruction import SCORES, reconstruction_trade_off
 from unweave.analyses.runs import best_runs
-from unweave.analyses.variants import method_variants
-from unweave.errors import UnweaveError
+from unweave.analyses.variants import method_variants, with_variant
+from unweave.errors import UnweaveError, unknown_name
 from unweave.figures.grids import Block, paper_grid
 from unweave.figures.model_pictures import traversal_rows, traversal_units
 from unweave.figures.papers.models import load_autoencoder
@@ -30,7 +31,7 @@ from unweave.figures.style import (
     new_figure,
     paper_style,
 )  # fmt: skip
-from unweave.study import NotInStudyError, Results
+from unweave.study import NotInStudyError, Results, select
 from unweave.training.run import SPEC
 from unweave.training.spec import RunSpec
 
@@ -102,11 +103,23 @@ def attribute_table(results: Results) -> pd.DataFrame:
     return table.assign(Runs=rows["n"])
 
 
-def best_traversals(results: Results, metric: str = "sap", columns: int = 9) -> dict[str, Figure]:
-    """Per data set the traversals of the best run of each method, two methods side by side."""
+def best_traversals(
+    results: Results,
+    metric: str = "sap",
+    columns: int = 9,
+    settings: Sequence[Mapping[str, Any]] | None = None,
+    latents: Sequence[int] | None = None,
+) -> dict[str, Figure]:
+    """Per data set the traversals of the best run of each method, two methods side by side.
+
+    With ``settings`` the best run at each of them is shown instead, [{"method": "dip_vae_i", "strength": 10}] by the
+    columns of the results ({"run": "…"} is a single run); with ``latents`` these latents only, in this order.
+    """
     if results.runs is None:
         raise NotInStudyError("traversals need the trained models; the study has scores only")
-    best = sort_rows(best_runs(results.table, metric), results.table["data"].unique().tolist())
+    table = results.table
+    best = best_runs(table, metric) if settings is None else _best_at(table, metric, settings)
+    best = sort_rows(best, table["data"].unique().tolist())
     blocks: dict[str, list[Block]] = {}
     problems = []
     for name, run, setting, value in zip(
@@ -118,13 +131,28 @@ def best_traversals(results: Results, metric: str = "sap", columns: int = 9) -> 
         except UnweaveError as error:  # no weights or no data files
             problems.append(f"{heading}: {error}")
             continue
-        rows = traversal_rows(model, images, columns=columns)
+        rows = traversal_rows(model, images, columns=columns, latents=latents)
         about = f"{metric_name(metric)} {value:.3f}{traversal_units(model)}"
         blocks.setdefault(name, []).append(Block(heading, about, rows))
     if not blocks:
         raise NotInStudyError(f"the best runs cannot be shown: {'; '.join(problems)}")
     note = f"Not shown: {'; '.join(problems)}" if problems else ""
     return {name: paper_grid(of_data, across=2, note=note) for name, of_data in blocks.items()}
+
+
+def _best_at(table: pd.DataFrame, metric: str, settings: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """The run with the largest score at each of some settings, for each data set."""
+    found = []
+    for setting in settings:
+        rows = with_variant(select(table, metric).dropna(subset="value"))
+        for column, value in setting.items():
+            if column not in rows:
+                raise unknown_name("settings", column, rows.columns)
+            rows = rows[rows[column] == value]
+        if rows.empty:
+            raise NotInStudyError(f"the study has no run with {dict(setting)}")
+        found.append(rows.loc[rows.groupby("data", sort=False)["value"].idxmax()])
+    return pd.concat(found, ignore_index=True)
 
 
 def values_per_image(results: Results) -> dict[str, int]:
@@ -190,7 +218,7 @@ _EXHIBITS = (
     Exhibit(
         "kumar-fig03-traversals",
         "Latent traversals of the best run of each method",
-        "Kumar et al., Figures 3 and 4",
+        "Kumar et al., Figures 3 to 6",
         "A picture per data set. Each row moves one latent, by the values below the last row, and leaves the others at "
         "the code of one image; latents with the largest KL first. The values are the latent's own; where a heading "
         "says so, they count standard deviations of its codes from their mean, and the KL is to a Gaussian with the "
