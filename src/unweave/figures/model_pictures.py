@@ -5,7 +5,7 @@ Each asks for what it needs, a capability of :mod:`unweave.methods.method`, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -143,8 +143,8 @@ def traversal_rows(
         for latent in latents:
             if latent not in order:
                 raise ArgumentError("latents", latent, f"the model has latents 0 to {len(order) - 1}")
-        chosen = [list(order).index(latent) for latent in latents]
-        order, frames = np.asarray(order)[chosen], frames[chosen]
+        chosen = [order.index(latent) for latent in latents]
+        order, frames = [order[position] for position in chosen], [frames[position] for position in chosen]
     tiles = draw_tiles(data, frames)
     captions = [f"{value:.1f}" for value in values]
     return [
