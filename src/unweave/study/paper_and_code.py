@@ -79,7 +79,7 @@ def _of_training() -> Iterator[Difference]:
     texts = [study.training.model_dump() for study in studies]
     for setting in texts[0]:
         if texts[0][setting] != texts[1][setting]:
-            yield Difference("training", setting, *(text[setting] for text in texts), _NOTES[setting])
+            yield Difference("training", setting, texts[0][setting], texts[1][setting], _NOTES[setting])
     runs = [{point["method"]: point for point in expand(study.runs)} for study in studies]
     for method, paper in runs[0].items():
         for setting in sorted(runs[1][method].keys() | paper.keys()):
@@ -87,7 +87,7 @@ def _of_training() -> Iterator[Difference]:
                 run[method].get(setting, text.get(setting)) for run, text in zip(runs, texts, strict=True)
             ]
             if values[0] != values[1]:
-                yield Difference(f"training of {method}", setting, *values, _NOTES[setting])
+                yield Difference(f"training of {method}", setting, values[0], values[1], _NOTES[setting])
 
 
 def _of_metrics() -> Iterator[Difference]:
