@@ -47,7 +47,11 @@ def train(
         typer.Option(help="The run directory.  [default: runs/METHOD-DATA-ID]", show_default=False),
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Images per step.")] = 64,
-    learning_rate: Annotated[float, typer.Option(help="Of Adam.")] = 1e-4,
+    learning_rate: Annotated[float, typer.Option(help="Of Adam; the largest one.")] = 1e-4,
+    warmup: Annotated[int, typer.Option(help="Steps over which the learning rate rises from 0.")] = 0,
+    decay: Annotated[
+        str, typer.Option(help="How it falls to 0 afterwards: constant (not), linear or cosine.")
+    ] = "constant",
     latent_size: Annotated[
         int | None, typer.Option(help="Code dimensions of a VAE.  [default: 10]", show_default=False)
     ] = None,
@@ -187,7 +191,8 @@ def train(
     created = uw.methods.create(method, loaded, **given, **parse_nested_settings("--set", settings or []))
     if threads is not None:
         torch.set_num_threads(threads)
-    spec = uw.training.plan(created, loaded, steps, batch_size, learning_rate, seed, precision)
+    rate = {"peak": learning_rate, "warmup": warmup, "shape": decay}
+    spec = uw.training.plan(created, loaded, steps, batch_size, rate, seed, precision)
     options: dict[str, Any] = {
         "device": device,
         "pictures": pictures,
@@ -199,7 +204,7 @@ def train(
     }
     if created.planned and out is None:  # the folder's name is known when the earlier stages are trained
         uw.training.train_stages(created, uw.train, spec.training, Path("runs"), **options)
-        spec = uw.training.plan(created, loaded, steps, batch_size, learning_rate, seed, precision)
+        spec = uw.training.plan(created, loaded, steps, batch_size, rate, seed, precision)
     folder = out or Path("runs") / uw.training.run_name(spec)
     callbacks = [_logger(name, folder) for name in logger or []]
     run = uw.train(created, loaded, **spec.training, out=folder, callbacks=callbacks, **options)

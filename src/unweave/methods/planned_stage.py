@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TRAINING = {
     "steps": Count,
     "batch_size": Count,
-    "learning_rate": Positive,
+    "learning_rate": Positive | Mapping,
     "seed": TorchSeed,
     "precision": str,
 }

@@ -42,6 +42,7 @@ from unweave.methods.planned_stage import plan_stage
 from unweave.methods.spec import MethodSpec, VAESpec
 from unweave.parameters import TorchSeed, check_arguments, check_value
 from unweave.registry import Registry
+from unweave.schedules import resolve
 
 if TYPE_CHECKING:
     from torch import nn
@@ -473,7 +474,7 @@ def label_need(
     ('none', 'some', 'all')
     """
     info = describe(name)
-    info.check(to_python(hyperparameters))
+    info.check(resolve(to_python(hyperparameters)) if info.is_vae else to_python(hyperparameters))
     known = builtin_terms()
     declared = [
         known[term["name"]] for term in extra_terms if isinstance(term, Mapping) and term.get("name") in known

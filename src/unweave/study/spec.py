@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from unweave import extensions
 from unweave.errors import ArgumentError, DataError, show, unknown_name
+from unweave.schedules import LearningRate
 from unweave.study.source import IMPORTS, Source, change_axes, dump, override, read
 
 Precision = Literal[
@@ -47,7 +48,7 @@ class Training(BaseModel):
 
     steps: int = Field(default=300_000, gt=0, lt=10**12)
     batch_size: int = Field(default=64, gt=0, le=10**6)
-    learning_rate: float = Field(default=1e-4, gt=0)
+    learning_rate: float | dict[str, Any] = 1e-4
     latent_size: int = Field(default=10, gt=0, le=65_536)
     architecture: str | dict[str, Any] = "auto"
     reconstruction: str = "bernoulli"
@@ -63,6 +64,15 @@ class Training(BaseModel):
 
     _no_bool = field_validator("*", mode="before")(_not_bool)
     _split = field_validator("split", mode="before")(_split_as_text)
+
+    @field_validator("learning_rate")
+    @classmethod
+    def _is_a_learning_rate(cls, value: Any) -> Any:
+        try:
+            LearningRate.read(value)
+        except ArgumentError as error:
+            raise ValueError(str(error)) from error
+        return value
 
 
 class MetricEntry(BaseModel):

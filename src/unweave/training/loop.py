@@ -9,7 +9,7 @@ import json
 import math
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -28,6 +28,7 @@ from unweave.methods.method import Method, Player, Terms
 from unweave.networks import accelerate, keep_freed_memory
 from unweave.parameters import Count, Positive, TorchSeed, check_fields
 from unweave.progress import Advance, progress
+from unweave.schedules import LearningRate
 from unweave.training.callbacks import Callback, create_pictures
 from unweave.training.checkpoint import load_state, load_weights, save_state, save_weights
 from unweave.training.devices import create_fabric
@@ -50,7 +51,7 @@ def train(
     data: Dataset,
     steps: Count,
     batch_size: Count = 64,
-    learning_rate: Positive = 1e-4,
+    learning_rate: float | Mapping[str, Any] = 1e-4,
     seed: TorchSeed = 0,
     device: str = "auto",
     out: Path | str | None = None,
@@ -81,7 +82,9 @@ def train(
     batch_size
         images (or pairs of images) per step.
     learning_rate
-        of Adam, for players that have none of their own.
+        of Adam, for players that have none of their own. A mapping gives a warm-up and a decay: {"peak": 1e-3,
+        "warmup": 500, "shape": "cosine"}, the arguments of :class:`unweave.schedules.LearningRate`; players with a
+        rate of their own follow in proportion.
     seed
         of the batches, the noise and (for a method that is still fresh) the initial weights.
     device
@@ -272,8 +275,9 @@ class Session:
         self.players: list[Player] = game.players
         # Fused: one pass over the weights instead of several.
         fused = fabric.device.type in ("cpu", "cuda")
+        self.learning_rate = LearningRate.read(run.spec.learning_rate)
         moved = [player for player in self.players if player.parameters]
-        optimisers = [_optimiser(player, run.spec.learning_rate, fused) for player in moved]
+        optimisers = [_optimiser(player, self.learning_rate.peak, fused) for player in moved]
         compiled: Any = torch.compile(game) if compile else game
         ready: Any = fabric.setup(compiled, *optimisers)
         self.game, *optimisers = ready if optimisers else (ready,)
@@ -339,10 +343,16 @@ class Session:
                 optimiser = self.optimisers[player.name]
                 optimiser.zero_grad(set_to_none=True)
                 fabric.backward(loss)
+                self._set_learning_rate(optimiser, player, step)
                 optimiser.step()
             if is_logged:
                 values |= _values(player, terms, loss)
         return values
+
+    def _set_learning_rate(self, optimiser: Any, player: Player, step: int) -> None:
+        if isinstance(self.run.spec.learning_rate, Mapping):
+            for group in optimiser.param_groups:
+                group["lr"] = _rate(player, self.learning_rate.peak) * self.learning_rate.factor(step)
 
     def _log(self, values: dict[str, float]) -> None:
         record = {"step": self.run.step, **values}
@@ -426,9 +436,14 @@ class _Display:
 
 
 def _optimiser(player: Player, learning_rate: float, fused: bool) -> torch.optim.Optimizer:
-    settings = player.optimiser
-    rate = learning_rate if settings.learning_rate is None else settings.learning_rate
+    settings, rate = player.optimiser, _rate(player, learning_rate)
     return torch.optim.Adam(player.parameters, rate, settings.betas, settings.epsilon, fused=fused)
+
+
+def _rate(player: Player, learning_rate: float) -> float:
+    """The player's own learning rate, or the one of the run."""
+    own = player.optimiser.learning_rate
+    return learning_rate if own is None else own
 
 
 def _values(player: Player, terms: Terms, loss: torch.Tensor) -> dict[str, float]:

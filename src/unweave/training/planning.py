@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from unweave.data import Dataset
@@ -9,7 +10,8 @@ from unweave.data.registry import RECIPES, describe_data
 from unweave.errors import ArgumentError
 from unweave.methods.method import Method
 from unweave.methods.registry import extensions_of
-from unweave.parameters import Count, Positive, TorchSeed, check_arguments
+from unweave.parameters import Count, TorchSeed, check_arguments
+from unweave.schedules import LearningRate
 from unweave.training.spec import RunSpec, installed_versions
 
 
@@ -18,7 +20,7 @@ def plan(
     data: Dataset,
     steps: Count,
     batch_size: Count = 64,
-    learning_rate: Positive = 1e-4,
+    learning_rate: float | Mapping[str, Any] = 1e-4,
     seed: TorchSeed = 0,
     precision: str = "32-true",
 ) -> RunSpec:
@@ -33,8 +35,9 @@ def plan(
     >>> spec.steps, spec.method.name, len(spec.identity)
     (1000, 'vae', 64)
     """
-    given = {"steps": steps, "batch_size": batch_size, "learning_rate": learning_rate, "seed": seed}
+    given = {"steps": steps, "batch_size": batch_size, "seed": seed}
     settings: dict[str, Any] = check_arguments(plan, given)
+    settings["learning_rate"] = LearningRate.read(learning_rate).as_setting(settings["steps"])
     if not isinstance(method, Method):
         shown = method if isinstance(method, str | None) else type(method).__name__
         raise ArgumentError("method", shown, "needs a method, as unweave.methods.create(name, data) gives it")

@@ -56,7 +56,7 @@ class RunSpec:
     data: dict[str, Any]
     steps: int
     batch_size: int
-    learning_rate: float
+    learning_rate: float | dict[str, Any]
     seed: int
     precision: str = "32-true"
     versions: dict[str, str] = field(default_factory=dict, compare=False)

@@ -20,11 +20,13 @@ from unweave.methods.vae.conditional_prior import PRIORS, create_prior
 from unweave.methods.vae.conditional_vae import ConditionalVAE
 from unweave.methods.vae.kl import KL
 from unweave.methods.vae.likelihoods import create_likelihood
+from unweave.methods.vae.scheduled_terms import ScheduledTerms, schedules
 from unweave.methods.vae.terms import Term, as_term, describe_term
 from unweave.methods.vae.vae import VAE, Networks
 from unweave.networks import create_networks
 from unweave.networks.create import Architecture
 from unweave.parameters import CodeSize, Correlation, check_value
+from unweave.schedules import resolve
 
 Extra = Term[Any] | Mapping[str, Any]
 Correlated = Literal["posterior", "noise"]
@@ -82,7 +84,8 @@ def create_vae(
         the user's own modules: images -> (mean, log_variance), and z -> output shaped as the images. With a prior
         given labels, the encoder is called as encoder(images, u).
     **hyperparameters
-        of the method.
+        of the method. A number of a term may change during training: beta={"start": 0, "end": 6, "steps": 5000}, the
+        arguments of :class:`unweave.schedules.Schedule`; so may one in ``capacity`` and ``extra_terms``.
 
     Examples
     --------
@@ -140,19 +143,27 @@ def build_vae(
     check_value("latent_size", spec.latent_size, CodeSize)
     check_value("correlation", spec.correlation, Correlation)
     ready = {describe_term(term)["name"]: term for term in map(as_term, terms)}
-    extra = [ready.get(entry["name"]) or create_term(**entry) for entry in spec.extra_terms]
-    parts = compose(spec.name, spec.hyperparameters, spec.prior)
-    if spec.capacity is not None:
-        capacity = create_term("kl_capacity", **spec.capacity)
-        parts = replace(parts, terms=[capacity if isinstance(term, KL) else term for term in parts.terms])
-    parts = parts.extended(extra)
+    parts = _parts(spec, ready)
     _check_labels(spec, parts)
     likelihood = create_likelihood(spec.reconstruction)
     conditioning = 0 if parts.prior is None else LabelLayout.from_spec(spec).width
     shape, given = tuple(spec.image_shape), [network for network in (encoder, decoder) if network is not None]
     created = create_networks(spec.architecture, shape, spec.latent_size, encoder, decoder, conditioning)
     kind = VAE if parts.prior is None else ConditionalVAE
-    return kind(Networks(*created, likelihood, given), parts, spec)
+    method = kind(Networks(*created, likelihood, given), parts, spec)
+    if schedules(spec):
+        method.scheduled = ScheduledTerms(spec, method.terms, lambda now: _parts(now, ready).terms)
+    return method
+
+
+def _parts(spec: VAESpec, ready: Mapping[str, Term[Any]]) -> Composition:
+    """The composition of a spec; ``ready`` are terms that are there already, by name."""
+    extra = [ready.get(entry["name"]) or create_term(**resolve(entry)) for entry in spec.extra_terms]
+    parts = compose(spec.name, spec.hyperparameters, spec.prior)
+    if spec.capacity is not None:
+        capacity = create_term("kl_capacity", **resolve(spec.capacity))
+        parts = replace(parts, terms=[capacity if isinstance(term, KL) else term for term in parts.terms])
+    return parts.extended(extra)
 
 
 def compose(
@@ -161,7 +172,7 @@ def compose(
     prior: str | Mapping[str, Any] | None = None,
     extra_terms: Sequence[Extra] = (),
 ) -> Composition:
-    """The parts of a method, with the prior and the further terms that it is given.
+    """The parts of a method, with the prior and the further terms that it is given; schedules have their last values.
 
     Examples
     --------
@@ -169,10 +180,10 @@ def compose(
     [KL(weight=6.0)]
     """
     info = describe(name)
-    checked = info.check(to_python(dict(hyperparameters)))
+    checked = info.check(resolve(to_python(dict(hyperparameters))))
     parts = _as_composition(name, info.load()(**checked))
     extra = [
-        create_term(**_described(term)) if isinstance(term, Mapping) else as_term(term)
+        create_term(**resolve(_described(term))) if isinstance(term, Mapping) else as_term(term)
         for term in extra_terms
     ]
     given = _named(prior)

@@ -25,6 +25,7 @@ from unweave.methods.spec import VAESpec
 from unweave.methods.vae.composition import Composition
 from unweave.methods.vae.kl import KL
 from unweave.methods.vae.likelihoods import Likelihood
+from unweave.methods.vae.scheduled_terms import ScheduledTerms
 from unweave.methods.vae.supervision import Supervision
 from unweave.methods.vae.terms import LabelledPass, Pass, Term
 from unweave.networks import initialise
@@ -87,6 +88,7 @@ class VAE(Method):
         self.encoder, self.decoder, self.likelihood = networks.encoder, networks.decoder, networks.likelihood
         self.terms = list(composition.terms)
         self.spec = spec
+        self.scheduled: ScheduledTerms | None = None
         self.supervision = Supervision(spec, composition.pairing, self._may_lack_labels(composition))
         self._own_networks = [
             network for network in (self.encoder, self.decoder) if network not in networks.given
@@ -222,6 +224,8 @@ class VAE(Method):
         self, posterior: Posterior, batch: Batch, step: int, generator: torch.Generator | None
     ) -> dict[str, Any]:
         """What every forward pass has, from the posteriors of its images."""
+        if self.scheduled is not None:
+            self.scheduled.set(step)
         joined = self.supervision.join(posterior, batch)
         z = self._draw(joined, generator)
         return {
