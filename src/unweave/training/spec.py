@@ -17,8 +17,9 @@ from unweave import __version__
 from unweave.errors import ArgumentError, DataError, shorten, show
 from unweave.files import read_text, write_text
 from unweave.methods.spec import MethodSpec
-from unweave.parameters import Count, Positive, TorchSeed, check_value
+from unweave.parameters import Count, TorchSeed, check_value
 from unweave.safe_yaml import TEXT_LIMIT, load_yaml
+from unweave.schedules import LearningRate
 
 FORMAT = 1
 _PACKAGES = ("torch", "numpy", "lightning-fabric")
@@ -112,7 +113,7 @@ class RunSpec:
         """Refuse values that no run has: of another type, or absurdly large."""
         check_value("steps", self.steps, Count)
         check_value("batch_size", self.batch_size, Count)
-        check_value("learning_rate", self.learning_rate, Positive)
+        LearningRate.read(self.learning_rate)
         check_value("seed", self.seed, TorchSeed)
         check_value("precision", self.precision, str)
         check_value("imports", self.imports, list[str])
