@@ -115,7 +115,7 @@ class AffineFlow(Method):
     def players(self):
         return [Player("model", list(self.parameters()), lambda result: Terms.of(surprise=(result, 1.0)))]
 
-    def log_density(self, images):
+    def log_density(self, images, generator=None):
         scale = self.log_scale.exp() + self.least
         return torch.distributions.Normal(self.shift, scale).log_prob(images).flatten(1).sum(1)
 

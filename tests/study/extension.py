@@ -50,7 +50,7 @@ class PixelGaussian(Method):
     def players(self):
         return [Player("model", list(self.parameters()), lambda loss: Terms.of(nll=(loss, 1.0)))]
 
-    def log_density(self, images):
+    def log_density(self, images, generator=None):
         scale = self.floor + self.log_scale.exp()
         each = -0.5 * ((images - self.mean) / scale).square() - scale.log() - 0.5 * math.log(2 * math.pi)
         return each.flatten(1).sum(1)

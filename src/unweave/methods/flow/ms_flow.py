@@ -171,7 +171,7 @@ class MSFlow(Method):
                 y = mixture.values.to_images(mixture.sample_values(components, generator))
             standard, volume = self._standardise(values, components)
             gaussian = volume - 0.5 * (standard.square() + _LOG_2_PI).sum(1)
-        return FlowPass(self.flow.log_density(standard, y.flatten(1)) + volume, gaussian)
+        return FlowPass(self.flow.log_density(standard, y.flatten(1).to(standard)) + volume, gaussian)
 
     def loss(self, result: FlowPass) -> Terms:
         """-log p(v|y), batch mean; what the flow gains on the component's Gaussian is logged as ``gain``."""
@@ -269,7 +269,8 @@ class MSFlow(Method):
     def to_values(self, components: Tensor, noise: Tensor) -> Tensor:
         """v (n, D) of noise (n, D), given components (n,): the inverse of :meth:`noise`."""
         mixture = self.mixture
-        standard = self.flow.inverse(noise, self._condition(components)).double()
+        condition = self._condition(components)
+        standard = self.flow.inverse(noise.to(condition), condition).double()
         values = mixture.means[components] + mixture.variances[components].sqrt() * standard
         return _regular(values, "its inverse is not finite")
 
@@ -277,14 +278,14 @@ class MSFlow(Method):
         return self.mixture.values.of(images, generator or fixed_noise(images))
 
     def _condition(self, components: Tensor) -> Tensor:
-        """y (n, D) of components (n,), flat."""
-        return self.mixture.component_images[components].flatten(1)
+        """y (n, D) of components (n,), flat, in the flow's precision."""
+        return self.mixture.component_images[components].flatten(1).to(next(self.flow.parameters()))
 
     def _standardise(self, values: Tensor, components: Tensor) -> tuple[Tensor, Tensor]:
-        """(v - mu_c) / sigma_c in single precision, and the log of its volume (n,)."""
+        """(v - mu_c) / sigma_c in the flow's precision, and the log of its volume (n,)."""
         variances = self.mixture.variances[components]
         standard = (values - self.mixture.means[components]) / variances.sqrt()
-        return standard.float(), -0.5 * variances.log().sum(1)
+        return standard.to(next(self.flow.parameters())), -0.5 * variances.log().sum(1)
 
 
 _LOG_2_PI = 1.8378770664093453
