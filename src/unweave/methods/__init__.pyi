@@ -43,6 +43,8 @@ from .spec import Stage as Stage
 from .spec import VAESpec as VAESpec
 from .stages.conditional_gaussian import ConditionalGaussian as ConditionalGaussian
 from .stages.first_stage import FirstStage as FirstStage
+from .stages.jacobian_supervision import JacobianSupervision as JacobianSupervision
+from .stages.ms_gan import MSGAN as MSGAN
 from .stages.ms_vae import MSVAE as MSVAE
 from .stages.supervised_ms_vae import SupervisedMSVAE as SupervisedMSVAE
 from .vae.composition import Composition as Composition

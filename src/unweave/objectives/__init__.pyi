@@ -11,6 +11,8 @@ from .gaussian import correlated_log_density as correlated_log_density
 from .gaussian import log_density as log_density
 from .gaussian import reparameterise as reparameterise
 from .gaussian import standard_noise as standard_noise
+from .jacobian_match import cross_covariance_norm as cross_covariance_norm
+from .jacobian_match import jacobian_match as jacobian_match
 from .kl import Usage as Usage
 from .kl import correlation_constant as correlation_constant
 from .kl import kl_between as kl_between
