@@ -72,3 +72,21 @@ def test_a_method_that_generates_has_samples(kind, pictures, tmp_path):
 def test_loss_curves_need_records():
     with pytest.raises(ArgumentError, match="no records"):
         loss_curves([], "empty")
+
+
+def test_pictures_that_are_missing_after_a_kill_are_drawn_by_the_next_call(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (12, 8, 8, 1), dtype=np.uint8)
+    data = uw.data.from_arrays(images, name="noise")
+
+    def train():
+        method = uw.methods.create("beta_vae", data, latent_size=2, architecture="mlp")
+        uw.train(method, data, steps=2, batch_size=4, out=tmp_path, log_every=1)
+
+    train()
+    everything = pictures_in(tmp_path)
+    kept = (tmp_path / "loss_curves.png").stat().st_mtime_ns
+    for name in everything - {"loss_curves.png"}:
+        (tmp_path / name).unlink()
+    train()
+    assert pictures_in(tmp_path) == everything
+    assert (tmp_path / "loss_curves.png").stat().st_mtime_ns == kept

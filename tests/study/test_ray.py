@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pandas as pd
@@ -14,9 +15,11 @@ import pytest
 from unweave import extensions
 from unweave.data.registry import RECIPES
 from unweave.errors import ArgumentError, UnweaveError
+from unweave.files import scratch_folder
 from unweave.methods import METHODS
 from unweave.methods.registry import TERMS
 from unweave.metrics import METRICS
+from unweave.study import ray as ray_module
 from unweave.study.collecting import collect
 from unweave.study.driver import run
 from unweave.study.folder import ATTEMPTS
@@ -308,3 +311,82 @@ def test_a_storage_that_cannot_be_written_to(tmp_path):
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(StorageError, match="file"):
         Storage((tmp_path / "file").as_uri()).put(tmp_path / "file", "runs/x")
+
+
+# --- who may use the cluster ----------------------------------------------------------------------------
+
+ASK = """
+import sys, ray
+from unweave.study.ray import _connected
+try:
+    with _connected(sys.argv[1]):
+        print("answer", ray.get(ray.remote(lambda: 6 * 7).remote()))
+except Exception as error:
+    print("refused", error)
+"""
+
+START = """
+import subprocess, sys, os
+from pathlib import Path
+from unweave.study.ray import _connected
+with _connected(None) as ray:
+    address = ray.get_runtime_context().gcs_address
+    print("listens at", address)
+    for home in (os.environ["HOME"], sys.argv[2]):
+        environment = {k: v for k, v in os.environ.items() if k != "RAY_AUTH_MODE"} | {"HOME": home}
+        command = [sys.executable, "-c", sys.argv[1], address]
+        print(subprocess.run(command, env=environment, capture_output=True, text=True).stdout.strip().splitlines()[-1])
+"""
+
+
+@pytest.mark.slow
+def test_a_cluster_that_is_started_here_answers_to_its_token_only(tmp_path):
+    """Ray listens on the machine's address, not only on loopback: who asks there without the token is refused."""
+    for name in ("owner", "stranger"):
+        (tmp_path / name).mkdir()
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("RAY_AUTH")}
+    environment |= {"HOME": str(tmp_path / "owner"), "RAY_USAGE_STATS_ENABLED": "0"}
+    command = [sys.executable, "-c", START, ASK, str(tmp_path / "stranger")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    listens, owner, stranger = done.stdout.strip().splitlines()
+    assert not listens.startswith("listens at 127.")
+    assert owner == "answer 42"  # also by host and port, for which Ray itself shows no token
+    assert stranger.startswith("refused")
+
+
+@pytest.mark.parametrize(
+    ("address", "token", "mode", "expected"),
+    [
+        (None, False, None, "token"),
+        (None, True, "disabled", "disabled"),
+        ("head:6379", True, None, "token"),
+        ("head:6379", False, None, None),
+        ("auto", True, "disabled", "disabled"),
+    ],
+)
+def test_the_token_is_used_where_there_is_one(tmp_path, monkeypatch, address, token, mode, expected):
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.setenv(name, "")  # so that it is restored afterwards
+        monkeypatch.delenv(name)
+    monkeypatch.setitem(sys.modules, "ray._raylet", None)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    if mode is not None:
+        monkeypatch.setenv("RAY_AUTH_MODE", mode)
+    if token:
+        (tmp_path / ".ray").mkdir()
+        (tmp_path / ".ray" / "auth_token").write_text("secret")
+    ray_module._authenticate(address)
+    assert os.environ.get("RAY_AUTH_MODE") == expected
+
+
+def test_scratch_folders_of_lost_processes_are_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = "import os, unweave.files as f\nwith f.scratch_folder() as s: os._exit(9)"
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(tmp_path)})
+    (lost,) = (path for path in tmp_path.glob("unweave-*") if (path / ".in-use").exists())
+    with scratch_folder() as first:
+        assert not lost.exists()
+        with scratch_folder() as second:
+            assert first.exists()  # somebody holds it
+        assert not second.exists()

@@ -230,11 +230,11 @@ class _Tasks:
 @contextmanager
 def _connected(address: str | None) -> Iterator[Any]:
     """Ray, connected. What was connected or started before stays so."""
-    _authenticate(address)  # before Ray is imported, which reads the mode then
     ray = _ray()
     if ray.is_initialized():
         yield ray
         return
+    _authenticate(address)
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     try:
         if address is None:
@@ -260,8 +260,14 @@ def _authenticate(address: str | None) -> None:
     From then on "ray start" wants it as well, and so it is also shown to the cluster at an address: Ray itself would
     not, if the address is given by host and port.
     """
-    if address is None or _has_token():
-        os.environ.setdefault(_AUTH_MODE, "token")
+    if _AUTH_MODE not in os.environ and (address is None or _has_token()):
+        os.environ[_AUTH_MODE] = "token"
+        with suppress(
+            ImportError, AttributeError
+        ):  # Ray has read the mode when it was imported: let it read again
+            from ray._raylet import Config
+
+            Config.initialize("")
 
 
 def _has_token() -> bool:
