@@ -18,9 +18,9 @@ import sys
 
 import lazy_loader
 
-# Threads that wait for each other sleep instead of spinning. Where other processes want the cores, threads that spin keep
-# them from the one thread that all the others wait for. The runtime of torch's threads reads this when it is loaded, so
-# it is for processes that import unweave before torch. Results have the same bits either way.
+# Threads that wait for each other sleep instead of spinning. Where other processes want the cores, threads that spin
+# keep them from the one thread that all others wait for. The runtime of torch's threads reads this when it is loaded,
+# so it is for processes that import unweave before torch. Results have the same bits either way.
 if "torch" not in sys.modules:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
