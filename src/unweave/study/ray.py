@@ -265,7 +265,7 @@ def _authenticate(address: str | None) -> None:
         with suppress(
             ImportError, AttributeError
         ):  # Ray has read the mode when it was imported: let it read again
-            from ray._raylet import Config
+            from ray._raylet import Config  # type: ignore[attr-defined]
 
             Config.initialize("")
 
