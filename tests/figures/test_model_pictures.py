@@ -5,9 +5,12 @@ import pytest
 import torch
 
 import unweave as uw
+from unweave.data.batches import to_tensor
 from unweave.errors import ArgumentError
-from unweave.figures import reconstructions, samples, save_traversal_animation, traversals
-from unweave.methods import Method
+from unweave.figures import codes_and_noise, reconstructions, samples, save_traversal_animation, traversals
+from unweave.figures.model_pictures import code_noise_rows, reconstruction_rows, traversal_rows
+from unweave.figures.traversal import draw_images, traverse
+from unweave.methods import Method, Posterior
 from unweave.methods.spec import MethodSpec
 from unweave.objectives import kl_to_standard_normal, usage
 
@@ -90,8 +93,113 @@ def test_each_picture_asks_for_what_it_needs():
     for draw in (reconstructions, traversals):
         with pytest.raises(ArgumentError, match="method = 'noise': does not both encode and decode images"):
             draw(method, data)
+    with pytest.raises(ArgumentError, match="method = 'noise': does not generate images from codes"):
+        codes_and_noise(method, data)
     with pytest.raises(ArgumentError, match="method = 'Linear': does not generate images"):
         samples(torch.nn.Linear(2, 2), data)
+
+
+class Stages(Method):
+    """Two codes, c and z: y is the level c, x is y with z added in its left half."""
+
+    noise_correlation = None
+    parts = {"c": slice(0, 1), "z": slice(1, 2)}  # noqa: RUF012
+
+    def __init__(self, image_shape):
+        super().__init__()
+        self.register_buffer("left", torch.zeros(1, 1, *image_shape[:2]))
+        self.left[..., : image_shape[1] // 2] = 1
+
+    def encode(self, images):
+        mean = torch.stack([images.mean((1, 2, 3)), images[:, 0, 0, 0]], dim=1)
+        return Posterior(mean, torch.full_like(mean, -torch.inf))
+
+    def decode(self, codes):
+        return self.decode_stages(codes)["x"]
+
+    def decode_stages(self, codes):
+        c, z = codes[:, 0, None, None, None], codes[:, 1, None, None, None]
+        y = c.expand(-1, 1, *self.left.shape[2:])
+        return {"y": y, "x": y + z * self.left}
+
+
+@pytest.fixture
+def staged():
+    images = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 1), dtype=np.uint8)
+    data = uw.data.from_arrays(images, name="noise")
+    method = Stages(data.image_shape)
+    method.spec = MethodSpec("stages", list(data.image_shape))
+    return method, data
+
+
+def test_stages_have_a_row_each(staged):
+    method, data = staged
+    assert [row.label for row in reconstruction_rows(method, data, columns=2)] == ["image", "y", "x"]
+    rows = traversal_rows(method, data, columns=3)
+    # z does not reach y, which has no row of its own.
+    assert [row.label for row in rows] == ["c0: y", "c0: x", "z0: x"]
+    assert [row.gap_above for row in rows] == [False, False, True]
+    assert [list(row.captions) for row in rows] == [[], [], ["-2.0", "0.0", "2.0"]]
+    assert [row.detail.split()[0] for row in rows if row.detail] == ["deviation", "deviation"]
+    assert [row.label for row in traversal_rows(method, data, part="z")] == ["z0: x"]
+    with pytest.raises(ArgumentError, match="part = 'y'"):
+        traversals(method, data, part="y")
+
+
+def test_a_traversal_moves_one_code_by_deviations_of_codes_without_noise(staged):
+    method, data = staged
+    c, z = traverse(method, data, [-2.0, 0.0, 2.0], seed=1)
+    codes = method.encode(to_tensor(draw_images(data, 256, 1))).mean
+    base, spread = codes[0], codes.std(dim=0, correction=0)
+    expected = codes.mean(dim=0) + torch.tensor([-2.0, 0.0, 2.0])[:, None] * spread
+    np.testing.assert_array_equal(c.stages["y"], bytes_of(expected[:, 0]))
+    right = torch.full((3,), float(base[0]))
+    np.testing.assert_array_equal(z.stages["x"][:, :, 4:], bytes_of(right)[:, :, 4:])
+    np.testing.assert_array_equal(z.stages["x"][:, :, :4], bytes_of(base[0] + expected[:, 1])[:, :, :4])
+
+
+def bytes_of(levels):
+    """Grey images (n, 8, 8, 1) of levels (n,)."""
+    return (
+        np.rint(np.clip(levels.numpy(), 0, 1) * 255)
+        .astype(np.uint8)[:, None, None, None]
+        .repeat(8, 1)
+        .repeat(8, 2)
+    )
+
+
+@pytest.fixture
+def gan():
+    data = uw.data.from_arrays(np.zeros((4, 28, 28, 1), np.uint8), name="black")
+    return uw.methods.create("infogan", data, num_categories=3, noise_size=4, width=4), data
+
+
+def test_a_category_is_one_row_and_codes_go_over_their_prior(gan):
+    method, data = gan
+    category, *continuous = traverse(method, data, [-2.0, 0.0, 2.0], seed=5)
+    assert (category.label, category.captions) == ("c0–2", ("0", "1", "2"))
+    assert {one.label for one in continuous} == {"c3", "c4"}
+    reach = [float(value) for value in continuous[0].captions]
+    assert reach == pytest.approx([-0.95, 0, 0.95], abs=0.15)  # of U(-1, 1)
+    codes, noise = method.sample_inputs(256, torch.Generator().manual_seed(5))
+    wanted = codes[:1].repeat(3, 1)
+    wanted[:, :3] = torch.eye(3)
+    with torch.inference_mode():
+        images = method.generate(wanted, noise[:1].expand(3, -1)).numpy().transpose(0, 2, 3, 1)
+    np.testing.assert_array_equal(category.stages[""], np.rint(images * 255).astype(np.uint8))
+
+
+def test_codes_and_noise_are_apart(gan):
+    method, data = gan
+    rows = code_noise_rows(method, data, seed=2, columns=4)
+    assert [row.label for row in rows] == ["category 0", "category 1", "category 2"]
+    codes, noise = method.sample_inputs(8, torch.Generator().manual_seed(2))
+    code = codes[:1].clone()
+    code[:, :3] = torch.eye(3)[2]
+    with torch.inference_mode():
+        image = method.generate(code, noise[3:4]).numpy()[0, 0]
+    tile = np.asarray(rows[2].tiles[3])[:, :, 0]
+    np.testing.assert_array_equal(tile[::3, ::3], np.rint(image * 255).astype(np.uint8))
 
 
 def test_latents_of_a_prior_given_labels_are_measured_by_their_own_moments():

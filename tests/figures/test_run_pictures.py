@@ -25,6 +25,7 @@ def test_a_method_that_encodes_and_decodes_has_reconstructions_and_traversals(tm
         "reconstructions.png",
         "traversals.png",
         "traversals.gif",
+        "samples.png",
         "loss_curves.png",
     }
     for name in pictures_in(tmp_path):
@@ -67,6 +68,15 @@ def test_a_method_that_generates_has_samples(kind, pictures, tmp_path):
     finally:
         METHODS.unregister("outsider")
     assert pictures_in(tmp_path) == pictures
+
+
+def test_a_gan_has_codes_against_noise(tmp_path):
+    data = uw.data.from_arrays(np.random.default_rng(0).integers(0, 256, (8, 28, 28, 1), dtype=np.uint8))
+    method = uw.methods.create("infogan", data, num_categories=2, noise_size=3, width=2)
+    uw.train(method, data, steps=1, batch_size=4, out=tmp_path)
+    assert {"codes_and_noise.png", "samples.png", "traversals.png", "reconstructions.png"} <= pictures_in(
+        tmp_path
+    )
 
 
 def test_loss_curves_need_records():

@@ -1,6 +1,7 @@
 from . import papers as papers
 from .data_pictures import contact_sheet as contact_sheet
 from .data_pictures import gallery as gallery
+from .model_pictures import codes_and_noise as codes_and_noise
 from .model_pictures import reconstructions as reconstructions
 from .model_pictures import samples as samples
 from .model_pictures import save_traversal_animation as save_traversal_animation

@@ -1,56 +1,53 @@
-"""Pictures of a method: reconstructions, latent traversals (still and moving), samples.
+"""Pictures of a method: reconstructions, latent traversals (still and moving), samples, codes against noise.
 
-Each asks for what it needs, a capability of :mod:`unweave.methods.method`, and takes any method that has it.
+Each asks for what it needs, a capability of :mod:`unweave.methods.method`, and takes any method that has it. Methods of
+several stages have a row for each: y of the first above x of the last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from PIL import Image
-from torch import nn
 
-from unweave.arrays import AnyArray
 from unweave.data import Dataset
 from unweave.data.batches import to_tensor
 from unweave.errors import ArgumentError
 from unweave.figures.grids import Row, image_grid
 from unweave.figures.tiles import draw_tiles
+from unweave.figures.traversal import (
+    Traversal,
+    decode_stages,
+    device_of,
+    draw_images,
+    to_observations,
+    traversal_units,
+    traverse,
+)
 from unweave.files import replacing
-from unweave.methods import Decodes, Encodes, EncodesWithLabels, Method, Samples
-from unweave.methods.spec import MethodSpec
-from unweave.objectives import usage
+from unweave.methods import Decodes, Encodes, GeneratesFromNoise, HasCategories, Method, Samples
 from unweave.parameters import Count, Positive, Seed, check_arguments
 
-_KL_IMAGES = 256  # how many images decide which latents are in use
 _FRAME_MILLISECONDS = 80
 
 
-class _Drawable(Protocol):
-    """What every method has: a spec for the title, and parameters on a device."""
+def can_reconstruct(method: object) -> bool:
+    """Whether a method has what :func:`reconstructions` needs: it encodes and decodes.
 
-    @property
-    def spec(self) -> MethodSpec: ...
-
-    def parameters(self) -> Iterator[nn.Parameter]: ...
-
-
-@runtime_checkable
-class Autoencoder(Encodes, Decodes, _Drawable, Protocol):
-    """A method that encodes and decodes: what reconstructions and traversals need."""
+    Examples
+    --------
+    >>> data = uw.data.load("pendulum")
+    >>> can_reconstruct(uw.methods.create("vae", data, latent_size=2))
+    True
+    """
+    return isinstance(method, Encodes) and isinstance(method, Decodes)
 
 
-@runtime_checkable
-class Generator(Samples, _Drawable, Protocol):
-    """A method that generates images."""
-
-
-def reconstructions(method: Autoencoder, data: Dataset, seed: Seed = 0, columns: Count = 12) -> Image.Image:
-    """Random images above, their reconstructions from the mean code below.
+def reconstructions(method: Method, data: Dataset, seed: Seed = 0, columns: Count = 12) -> Image.Image:
+    """Random images above, their reconstructions from the mean code below: a row per stage.
 
     Parameters
     ----------
@@ -76,36 +73,60 @@ def reconstructions(method: Autoencoder, data: Dataset, seed: Seed = 0, columns:
     (492, 276)
     """
     check_arguments(reconstructions, {"seed": seed, "columns": columns})
-    _check(method, Autoencoder, "does not both encode and decode images")
-    images, batch = _draw(method, data, columns, seed)
-    with torch.inference_mode():
-        decoded = _to_array(data, method.decode(method.encode(batch).mean))
-    above, below = draw_tiles(data, [images, decoded])
-    rows = [Row("image", "", above), Row("reconstruction", "", below)]
+    rows = reconstruction_rows(method, data, seed, columns)
     return image_grid(f"{method.spec.name} on {data.name}", rows)
 
 
+def reconstruction_rows(method: Method, data: Dataset, seed: Seed = 0, columns: Count = 12) -> list[Row]:
+    """The rows of :func:`reconstructions`."""
+    if not (isinstance(method, Encodes) and isinstance(method, Decodes)):
+        raise _lacks(method, "does not both encode and decode images")
+    images = draw_images(data, columns, seed)
+    with torch.inference_mode():
+        codes = method.encode(to_tensor(images).to(device_of(method))).mean
+        stages = decode_stages(method, codes)
+    observations = [images, *(to_observations(data, of_stage) for of_stage in stages.values())]
+    labels = ["image", *(name or "reconstruction" for name in stages)]
+    return [
+        Row(label, "", tiles) for label, tiles in zip(labels, draw_tiles(data, observations), strict=True)
+    ]
+
+
 def traversals(
-    method: Autoencoder, data: Dataset, seed: Seed = 0, columns: Count = 11, span: Positive = 2.0
+    method: Method,
+    data: Dataset,
+    seed: Seed = 0,
+    columns: Count = 11,
+    span: Positive = 2.0,
+    part: str | None = None,
+    latents: Count | None = None,
 ) -> Image.Image:
     """One row per latent, those with the largest KL first: the latent goes from -span to span, the others stay.
 
     The others stay at the mean code of one random image. Where the prior is p(z|u), N(0, I) is no measure: KL is to a
-    Gaussian with the moments of the codes, and span counts their standard deviations. Codes are those of
-    ``method.encode``, which is not given labels.
+    Gaussian with the moments of the codes, and span counts their standard deviations, as it does for codes that have no
+    noise. Codes are those of ``method.encode``, which is not given labels.
+
+    A method of several stages has a row for each that the latent reaches: y above x. A code that is a category has an
+    image for each of its values. A method that generates from codes and noise starts from a code of its prior, whose
+    quantiles 2.5 % and 97.5 % are at -2 and 2; all images of the picture have the same noise.
 
     Parameters
     ----------
     method
-        that encodes and decodes.
+        that encodes and decodes, or generates from codes and noise.
     data
         from which the image and those for the KL are drawn.
     seed
-        of the choice of images.
+        of the choice of images, or of the code and the noise.
     columns
         the number of values of each latent, at least 2.
     span
         the largest value.
+    part
+        of the code, for example "c" or "z" of a multi-stage model; by default all parts, one after the other.
+    latents
+        show at most so many of each part.
 
     Returns
     -------
@@ -119,58 +140,68 @@ def traversals(
     >>> uw.figures.traversals(method, data, columns=3).height
     298
     """
-    rows = traversal_rows(method, data, seed, columns, span)
+    rows = traversal_rows(method, data, seed, columns, span, part, latents)
     return image_grid(
         f"{method.spec.name} on {data.name}: each latent by itself{traversal_units(method)}", rows
     )
 
 
 def traversal_rows(
-    method: Autoencoder,
+    method: Method,
     data: Dataset,
     seed: Seed = 0,
     columns: Count = 11,
     span: Positive = 2.0,
-    latents: Sequence[int] | None = None,
+    part: str | None = None,
+    latents: Count | None = None,
 ) -> list[Row]:
-    """The rows of :func:`traversals`, or of some latents; the last has the values below it."""
-    check_arguments(traversals, {"seed": seed, "columns": columns, "span": span})
+    """The rows of :func:`traversals`; values are below the last row, and below others where they differ."""
+    check_arguments(
+        traversals, {"seed": seed, "columns": columns, "span": span, "part": part, "latents": latents}
+    )
     if columns < 2:
         raise ArgumentError("columns", columns, "needs at least 2")
-    values = np.linspace(-span, span, columns)
-    order, kl, frames = _traverse(method, data, seed, values)
-    if latents is not None:
-        for latent in latents:
-            if latent not in order:
-                raise ArgumentError("latents", latent, f"the model has latents 0 to {len(order) - 1}")
-        chosen = [order.index(latent) for latent in latents]
-        order, frames = [order[position] for position in chosen], [frames[position] for position in chosen]
-    tiles = draw_tiles(data, frames)
-    captions = [f"{value:.1f}" for value in values]
-    return [
-        Row(f"z{latent}", f"KL {kl[latent]:.2f}", row, captions if row is tiles[-1] else [])
-        for latent, row in zip(order, tiles, strict=True)
-    ]
+    return rows_of(data, traverse(method, data, np.linspace(-span, span, columns), seed, part, latents))
 
 
-def traversal_units(method: Encodes) -> str:
-    """What the values of a traversal count, where they are not values of the latent: to follow a title."""
-    return ", in deviations of its codes (labels not given)" if isinstance(method, EncodesWithLabels) else ""
+def rows_of(data: Dataset, traversals: Sequence[Traversal]) -> list[Row]:
+    """A row per stage of each traversal; captions where the next traversal has others."""
+    tiles = iter(draw_tiles(data, [images for one in traversals for images in one.stages.values()]))
+    rows = []
+    for index, one in enumerate(traversals):
+        following = traversals[index + 1].captions if index + 1 < len(traversals) else ()
+        # Rows of y and x belong together.
+        apart = index > 0 and max(len(one.stages), len(traversals[index - 1].stages)) > 1
+        for number, name in enumerate(one.stages):
+            is_last = number == len(one.stages) - 1
+            rows.append(
+                Row(
+                    f"{one.label}: {name}" if name else one.label,
+                    one.detail if number == 0 else "",
+                    next(tiles),
+                    one.captions if is_last and one.captions != following else (),
+                    gap_above=number == 0 and apart,
+                )
+            )
+    return rows
 
 
 def save_traversal_animation(
-    method: Autoencoder,
+    method: Method,
     data: Dataset,
     path: Path | str,
     seed: Seed = 0,
     frames: Count = 24,
     span: Positive = 2.0,
+    latents: Count | None = None,
 ) -> Path:
     """Write an animated GIF: all latents side by side, each swinging from -span to span and back.
 
+    A method of several stages is shown by its last.
+
     Parameters
     ----------
-    method, data, seed, span
+    method, data, seed, span, latents
         as for :func:`traversals`.
     path
         that ends in .gif.
@@ -192,20 +223,24 @@ def save_traversal_animation(
     target = Path(path)
     if target.suffix.lower() != ".gif":
         raise ArgumentError("path", str(path), "an animation's name ends in .gif")
-    check_arguments(save_traversal_animation, {"seed": seed, "frames": frames, "span": span})
+    check_arguments(
+        save_traversal_animation, {"seed": seed, "frames": frames, "span": span, "latents": latents}
+    )
     if frames < 2:
         raise ArgumentError("frames", frames, "needs at least 2")
     # Evenly spaced in angle, so that the motion slows down where it turns.
     swing = span * np.sin(np.linspace(-np.pi / 2, np.pi / 2, frames // 2 + 1))
-    order, kl, decoded = _traverse(method, data, seed, swing)
-    tiles = draw_tiles(data, decoded)
-    labels = [f"z{latent}: {kl[latent]:.1f}" for latent in order]
-    across = min(len(order), 5)
+    moves = traverse(method, data, swing, seed, latents=latents)
+    tiles = draw_tiles(data, [list(one.stages.values())[-1] for one in moves])
+    labels = [one.label + (f": {one.detail}" if one.detail else "") for one in moves]
+    across = min(len(moves), 5)
     pictures = []
     for frame in [*range(len(swing)), *range(len(swing) - 2, 0, -1)]:
+        # A category has as many images as values, whatever the number of frames.
+        shown = [row[round(frame / (len(swing) - 1) * (len(row) - 1))] for row in tiles]
         rows = [
-            Row("", "", [row[frame] for row in tiles[start : start + across]], labels[start : start + across])
-            for start in range(0, len(order), across)
+            Row("", "", shown[start : start + across], labels[start : start + across])
+            for start in range(0, len(moves), across)
         ]
         pictures.append(image_grid(None, rows))
     with replacing(target) as work:
@@ -216,9 +251,9 @@ def save_traversal_animation(
 
 
 def samples(
-    method: Generator, data: Dataset, seed: Seed = 0, rows: Count = 4, columns: Count = 12
+    method: Method, data: Dataset, seed: Seed = 0, rows: Count = 4, columns: Count = 12
 ) -> Image.Image:
-    """Images that a method generates, for example a GAN.
+    """Images that a method generates: of a GAN, of a flow, or of codes from a VAE's prior.
 
     Parameters
     ----------
@@ -244,54 +279,91 @@ def samples(
     (436, 276)
     """
     check_arguments(samples, {"seed": seed, "rows": rows, "columns": columns})
-    _check(method, Generator, "does not generate images")
-    device = next(method.parameters()).device
-    with torch.inference_mode():
-        generated = method.sample(rows * columns, torch.Generator(device).manual_seed(seed))
-    tiles = draw_tiles(data, [_to_array(data, generated)])[0]
-    grid = [Row("", "", tiles[start : start + columns]) for start in range(0, len(tiles), columns)]
+    grid = sample_rows(method, data, seed, rows, columns)
     return image_grid(f"{method.spec.name} on {data.name}: samples", grid)
 
 
-def _check(method: object, capability: type, message: str) -> None:
-    """Refuse a method that lacks a capability, by its name."""
-    if not isinstance(method, capability):
-        name = method.spec.name if isinstance(method, Method) else type(method).__name__
-        raise ArgumentError("method", name, message)
-
-
-def _traverse(
-    method: Autoencoder, data: Dataset, seed: int, values: AnyArray
-) -> tuple[list[int], AnyArray, list[AnyArray]]:
-    """Latents by falling KL, their KL, and per latent the observations that its ``values`` decode to."""
-    _check(method, Autoencoder, "does not both encode and decode images")
-    _, batch = _draw(method, data, _KL_IMAGES, seed)
+def sample_rows(
+    method: Method, data: Dataset, seed: Seed = 0, rows: Count = 4, columns: Count = 12
+) -> list[Row]:
+    """The rows of :func:`samples`."""
+    if not isinstance(method, Samples):
+        raise _lacks(method, "does not generate images")
     with torch.inference_mode():
-        mean, log_variance = method.encode(batch)
-        used, centre, scale = usage(mean, log_variance, isinstance(method, EncodesWithLabels))
-        kl = used.cpu().numpy()
-        order = np.argsort(-kl, kind="stable").tolist()
-        points = torch.as_tensor(values, dtype=mean.dtype, device=mean.device)
-        frames = []
-        for latent in order:
-            z = mean[:1].repeat(len(values), 1)
-            z[:, latent] = centre[latent] + scale[latent] * points
-            frames.append(_to_array(data, method.decode(z)))
-    return order, kl, frames
+        generated = method.sample(rows * columns, torch.Generator(device_of(method)).manual_seed(seed))
+    tiles = draw_tiles(data, [to_observations(data, generated)])[0]
+    return [Row("", "", tiles[start : start + columns]) for start in range(0, len(tiles), columns)]
 
 
-def _draw(method: Autoencoder, data: Dataset, n: int, seed: int) -> tuple[AnyArray, torch.Tensor]:
-    """``n`` random images, as the data set gives them and as the method takes them."""
-    rng = np.random.default_rng(seed)
-    which = data.sample_rows(n, rng) if data.finite else data.sample_factors(n, rng)
-    images = data.images(which, rng)
-    device = next(method.parameters()).device
-    return images, to_tensor(images).to(device)
+def codes_and_noise(
+    method: Method, data: Dataset, seed: Seed = 0, rows: Count = 8, columns: Count = 10
+) -> Image.Image:
+    """A row per code, a column per draw of noise: what each of the two decides.
+
+    Parameters
+    ----------
+    method
+        that generates from codes and noise, as GANs do.
+    data
+        that it was trained on: decides how its observations are drawn.
+    seed
+        of codes and noise.
+    rows
+        the number of codes from the prior. A method with one category has as many rows as that has values, and the
+        rows differ in it alone.
+    columns
+        the number of draws of noise.
+
+    Returns
+    -------
+    PIL.Image.Image
+        the picture, with a title and labels.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 28, 28, 1), np.uint8), name="black")
+    >>> method = uw.methods.create("infogan", data, num_categories=3, width=4)
+    >>> uw.figures.codes_and_noise(method, data, columns=4).size
+    (579, 340)
+    """
+    check_arguments(codes_and_noise, {"seed": seed, "rows": rows, "columns": columns})
+    grid = code_noise_rows(method, data, seed, rows, columns)
+    return image_grid(f"{method.spec.name} on {data.name}: codes down, noise across", grid)
 
 
-def _to_array(data: Dataset, decoded: torch.Tensor) -> AnyArray:
-    """Decoded observations as the data set gives them: channels last, bytes for images."""
-    array = decoded.float().cpu().numpy()
-    if array.ndim == 4:
-        array = array.transpose(0, 2, 3, 1)
-    return np.rint(np.clip(array, 0, 1) * 255).astype(np.uint8) if data.is_images else array
+def code_noise_rows(
+    method: Method, data: Dataset, seed: Seed = 0, rows: Count = 8, columns: Count = 10
+) -> list[Row]:
+    """The rows of :func:`codes_and_noise`; a column of y, which no noise reaches, comes first where there is one."""
+    if not isinstance(method, GeneratesFromNoise):
+        raise _lacks(method, "does not generate images from codes and noise")
+    generator = torch.Generator(device_of(method)).manual_seed(seed)
+    with torch.inference_mode():
+        codes, noise = method.sample_inputs(max(rows, columns), generator)
+        labels = [f"code {number}" for number in range(1, rows + 1)]
+        categories = method.categories if isinstance(method, HasCategories) else ()
+        if len(categories) == 1:
+            size = categories[0].stop - categories[0].start
+            codes = codes[:1].repeat(size, 1)
+            codes[:, categories[0]] = torch.eye(size, dtype=codes.dtype, device=codes.device)
+            labels = [f"category {number}" for number in range(size)]
+        groups = []
+        for code in codes[: len(labels)]:
+            repeated = code.expand(columns, -1)
+            stages = decode_stages(method, repeated, noise[:columns])
+            *earlier, last = stages.values()
+            groups.append(to_observations(data, torch.cat([*(images[:1] for images in earlier), last])))
+    tiles = draw_tiles(data, groups)
+    names = [*list(stages)[:-1], *([list(stages)[-1]] * columns)]
+    captions = names if any(names) else ()
+    return [
+        Row(label, "", row, captions if row is tiles[-1] else ())
+        for label, row in zip(labels, tiles, strict=True)
+    ]
+
+
+def _lacks(method: object, message: str) -> ArgumentError:
+    """The error about a method without a capability, by the method's name."""
+    return ArgumentError(
+        "method", method.spec.name if isinstance(method, Method) else type(method).__name__, message
+    )

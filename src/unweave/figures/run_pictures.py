@@ -13,22 +13,27 @@ from PIL import Image
 
 from unweave.errors import ArgumentError
 from unweave.figures.model_pictures import (
-    Autoencoder,
-    Generator,
+    can_reconstruct,
+    codes_and_noise,
     reconstructions,
     samples,
     save_traversal_animation,
     traversals,
 )
 from unweave.figures.picture_files import save_picture
+from unweave.figures.traversal import can_traverse
+from unweave.methods import GeneratesFromNoise, Samples
 from unweave.training import Callback, Run
+
+_LATENTS = 20  # of each part of a code are shown
 
 
 class Pictures(Callback):
     """Writes pictures into the run directory when training ends.
 
-    Loss curves for every method; for one that encodes and decodes also reconstructions and latent traversals (PNG and
-    GIF); for one that only generates, samples. ``train`` calls it unless it is given ``pictures=False``.
+    Loss curves for every method; for one that encodes and decodes, reconstructions and latent traversals (PNG and GIF);
+    for one that samples, samples; for one that generates from codes and noise, traversals and codes against noise.
+    ``train`` calls it unless it is given ``pictures=False``.
 
     Examples
     --------
@@ -37,7 +42,7 @@ class Pictures(Callback):
     >>> run = uw.train(method, data, steps=1, out="run", pictures=False)
     >>> uw.figures.Pictures().on_end(run)
     >>> sorted(path.name for path in run.path.glob("*.*") if path.suffix in (".png", ".gif"))
-    ['loss_curves.png', 'reconstructions.png', 'traversals.gif', 'traversals.png']
+    ['loss_curves.png', 'reconstructions.png', 'samples.png', 'traversals.gif', 'traversals.png']
     """
 
     def on_end(self, run: Run) -> None:
@@ -57,12 +62,19 @@ class Pictures(Callback):
             return {}
         method, data = run.method, run.data
         pictures: dict[str, Callable[[Path], Path]] = {}
-        if isinstance(method, Autoencoder):
+        if can_reconstruct(method):
             pictures["reconstructions.png"] = lambda path: save_picture(reconstructions(method, data), path)
-            pictures["traversals.png"] = lambda path: save_picture(traversals(method, data), path)
-            pictures["traversals.gif"] = lambda path: save_traversal_animation(method, data, path)
-        elif isinstance(method, Generator):
+        if can_traverse(method):
+            pictures["traversals.png"] = lambda path: save_picture(
+                traversals(method, data, at_most=_LATENTS), path
+            )
+            pictures["traversals.gif"] = lambda path: save_traversal_animation(
+                method, data, path, at_most=_LATENTS
+            )
+        if isinstance(method, Samples):
             pictures["samples.png"] = lambda path: save_picture(samples(method, data), path)
+        if isinstance(method, GeneratesFromNoise):
+            pictures["codes_and_noise.png"] = lambda path: save_picture(codes_and_noise(method, data), path)
         if run.records:
             title = f"{run.spec.method.name} on {data.name}"
             pictures["loss_curves.png"] = lambda path: save_picture(loss_curves(run.records, title), path)

@@ -11,7 +11,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 import unweave as uw
 from unweave.analyses import simulate_results
 from unweave.analyses.reconstruction import reconstruction_trade_off
-from unweave.figures.model_pictures import traversal_units
 from unweave.figures.papers.kumar import (
     PAPER,
     attribute_table,
@@ -20,6 +19,7 @@ from unweave.figures.papers.kumar import (
     trade_off,
     values_per_image,
 )
+from unweave.figures.traversal import traversal_units
 from unweave.study import NotInStudyError, Results
 
 

@@ -16,7 +16,7 @@ from unweave.analyses.runs import best_runs
 from unweave.analyses.variants import method_variants, with_variant
 from unweave.errors import UnweaveError, unknown_name
 from unweave.figures.grids import Block, paper_grid
-from unweave.figures.model_pictures import traversal_rows, traversal_units
+from unweave.figures.model_pictures import traversal_rows
 from unweave.figures.papers.models import load_autoencoder
 from unweave.figures.papers.paper import Exhibit, Paper
 from unweave.figures.papers.tables import format_interval, interval_column, setting_column, sort_rows
@@ -31,6 +31,7 @@ from unweave.figures.style import (
     new_figure,
     paper_style,
 )  # fmt: skip
+from unweave.figures.traversal import traversal_units
 from unweave.study import NotInStudyError, Results, select
 from unweave.training.run import SPEC
 from unweave.training.spec import RunSpec

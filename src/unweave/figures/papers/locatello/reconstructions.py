@@ -5,18 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import torch
 from matplotlib.figure import Figure
 from PIL import Image
 
 from unweave.analyses.variants import with_variant
-from unweave.data.batches import to_tensor
 from unweave.errors import ArgumentError, DataError
 from unweave.figures.grids import Block, Row, paper_grid
+from unweave.figures.model_pictures import reconstruction_rows
 from unweave.figures.papers.models import load_autoencoder
 from unweave.figures.papers.paper import Exhibit
 from unweave.figures.style import data_name, method_name
-from unweave.figures.tiles import draw_tiles
 from unweave.study import NotInStudyError, Results
 
 _PAIRS = 6
@@ -49,14 +47,7 @@ def _reconstructions(results: Results) -> Figure:
 def _pairs(folder: Path, name: str) -> list[Image.Image]:
     """Image, reconstruction, image, reconstruction, …"""
     method, data = load_autoencoder(folder, name)
-    rng = np.random.default_rng(_SEED)
-    which = data.sample_rows(_PAIRS, rng) if data.finite else data.sample_factors(_PAIRS, rng)
-    images = data.images(which, rng)
-    with torch.inference_mode():
-        decoded = method.decode(method.encode(to_tensor(images)).mean).float().numpy()
-    if decoded.ndim == 4:  # channels last, as the data set has them
-        decoded = decoded.transpose(0, 2, 3, 1)
-    above, below = draw_tiles(data, [images, decoded])
+    above, *_, below = (row.tiles for row in reconstruction_rows(method, data, _SEED, _PAIRS))
     return [tile for pair in zip(above, below, strict=True) for tile in pair]
 
 
