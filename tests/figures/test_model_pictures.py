@@ -171,7 +171,15 @@ def bytes_of(levels):
 @pytest.fixture
 def gan():
     data = uw.data.from_arrays(np.zeros((4, 28, 28, 1), np.uint8), name="black")
-    return uw.methods.create("infogan", data, num_categories=3, noise_size=4, width=4), data
+    return uw.methods.create("infogan", data, num_categories=3, noise_size=4, width=4).eval(), data
+
+
+def test_pictures_are_of_the_method_in_use(gan):
+    method, data = gan
+    expected = np.asarray(samples(method, data, rows=1, columns=3))
+    method.train()  # batch normalisation would mix the images of a picture
+    np.testing.assert_array_equal(samples(method, data, rows=1, columns=3), expected)
+    assert method.training
 
 
 def test_a_category_is_one_row_and_codes_go_over_their_prior(gan):

@@ -23,6 +23,11 @@ from .selection import setting_medians as setting_medians
 from .selection import transfer_correlations as transfer_correlations
 from .selection import unsupervised_correlations as unsupervised_correlations
 from .simulated import simulate_results as simulate_results
+from .stages import pair_summary as pair_summary
+from .stages import part_accuracy as part_accuracy
+from .stages import stage_pairs as stage_pairs
+from .stages import stage_runs as stage_runs
+from .stages import stage_scores as stage_scores
 from .statistics.intervals import bootstrap_interval as bootstrap_interval
 from .statistics.intervals import grouped_intervals as grouped_intervals
 from .statistics.rank_correlation import rank_correlations as rank_correlations

@@ -26,6 +26,7 @@ from unweave.figures.traversal import (
     to_observations,
     traversal_units,
     traverse,
+    using,
 )
 from unweave.files import replacing
 from unweave.methods import Decodes, Encodes, GeneratesFromNoise, HasCategories, Method, Samples
@@ -82,7 +83,7 @@ def reconstruction_rows(method: Method, data: Dataset, seed: Seed = 0, columns: 
     if not (isinstance(method, Encodes) and isinstance(method, Decodes)):
         raise _lacks(method, "does not both encode and decode images")
     images = draw_images(data, columns, seed)
-    with torch.inference_mode():
+    with using(method):
         codes = method.encode(to_tensor(images).to(device_of(method))).mean
         stages = decode_stages(method, codes)
     observations = [images, *(to_observations(data, of_stage) for of_stage in stages.values())]
@@ -289,7 +290,7 @@ def sample_rows(
     """The rows of :func:`samples`."""
     if not isinstance(method, Samples):
         raise _lacks(method, "does not generate images")
-    with torch.inference_mode():
+    with using(method):
         generated = method.sample(rows * columns, torch.Generator(device_of(method)).manual_seed(seed))
     tiles = draw_tiles(data, [to_observations(data, generated)])[0]
     return [Row("", "", tiles[start : start + columns]) for start in range(0, len(tiles), columns)]
@@ -338,7 +339,7 @@ def code_noise_rows(
     if not isinstance(method, GeneratesFromNoise):
         raise _lacks(method, "does not generate images from codes and noise")
     generator = torch.Generator(device_of(method)).manual_seed(seed)
-    with torch.inference_mode():
+    with using(method):
         codes, noise = method.sample_inputs(max(rows, columns), generator)
         labels = [f"code {number}" for number in range(1, rows + 1)]
         categories = method.categories if isinstance(method, HasCategories) else ()

@@ -7,7 +7,8 @@ generate from codes and noise (GANs), codes from their prior with the same noise
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -97,7 +98,7 @@ def traverse(
     [(3, 8, 8, 1), (3, 8, 8, 1)]
     """
     check_can_traverse(method)
-    with torch.inference_mode():
+    with using(method):
         codes = _codes(method, data, seed, seed if noise_seed is None else noise_seed)
         parts = _parts(method, codes.base.shape[1])
         if part is not None and part not in parts:
@@ -160,6 +161,18 @@ def draw_images(data: Dataset, n: int, seed: int) -> AnyArray:
     rng = np.random.default_rng(seed)
     which = data.sample_rows(n, rng) if data.finite else data.sample_factors(n, rng)
     return data.images(which, rng)
+
+
+@contextmanager
+def using(method: Method) -> Iterator[None]:
+    """The method as it is used: in evaluation mode, without gradients; afterwards its mode is what it was."""
+    training = method.training
+    method.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        method.train(training)
 
 
 def device_of(method: Method) -> torch.device:

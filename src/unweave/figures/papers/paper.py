@@ -71,7 +71,10 @@ _HERE = __name__.rpartition(".")[0]
 PAPERS: Registry[Paper] = Registry(
     "paper",
     "unweave.papers",
-    {name: f"{_HERE}.{name}:PAPER" for name in ("locatello", "kumar", "yang", "mita", "ranking")},
+    {
+        name: f"{_HERE}.{name}:PAPER"
+        for name in ("locatello", "kumar", "yang", "mita", "multistage", "ranking")
+    },
 )
 
 

@@ -1,0 +1,264 @@
+"""The figures and tables of the multi-stage paper, from hand-made scores and from tiny runs."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+import unweave as uw
+from unweave.figures.papers import PAPERS
+from unweave.figures.papers.multistage.models import (
+    model_keys,
+    model_name,
+    model_styles,
+    run_heading,
+    shown_runs,
+)
+from unweave.figures.papers.multistage.scores import (
+    conditioning_bars,
+    downstream_bars,
+    model_table,
+    pair_scatter,
+    pair_table,
+    size_curves,
+    strength_curves,
+)
+from unweave.study import NotInStudyError, Results
+from unweave.study.results import as_table
+
+FID, L2 = "fid_reconstruction", "reconstruction_error.l2"
+
+
+def run(name, seed, beta, latent_size, first="", data="cars3d", method=None, **settings):
+    return {
+        "run": name,
+        "data": data,
+        "method": method or ("ms_vae" if first else "beta_tcvae"),
+        "strength_name": "latent_size" if first else "beta",
+        "strength": float(latent_size) if first else beta,
+        "seed": seed,
+        "correlation": 0.0,
+        "latent_size": latent_size,
+        "steps": 100,
+        "settings": json.dumps(settings),
+        "first": first,
+        "representation": "mean",
+        "protocol": "dlib",
+        "seconds": 0.0,
+    }
+
+
+def scores(of, values, part=""):
+    return [{**of, "metric": metric, "value": value, "part": part} for metric, value in values.items()]
+
+
+@pytest.fixture(scope="module")
+def table():
+    rows = []
+    for seed in range(2):
+        for beta in (1.0, 4.0):
+            name = f"{beta}-{seed}"
+            fid = 100 + 10 * beta + seed
+            first = run(name, seed, beta, 10)
+            rows += scores(first, {"mig": 0.1 * beta + 0.01 * seed, FID: fid, L2: 50.0})
+            rows += scores(run(f"{name}-L", seed, beta, 15), {"mig": 0.05 * beta, FID: fid - 1, L2: 49.0})
+            for size in (5, 7):
+                second = run(f"{name}-{size}", seed, beta, size, first=name)
+                rows += scores(second, {"mig": 0.1 * beta + 0.01 * seed}, "c")
+                rows += scores(
+                    second, {FID: fid / 2, L2: 60.0} | {f"conditioning.m{k}": 0.8 / k for k in (1, 2, 3, 4)}
+                )
+                for part in ("c", "z", ""):
+                    rows += scores(
+                        second, {"downstream_mlp.azimuth": 0.5, "downstream_mlp.elevation": 0.6}, part
+                    )
+    big = run("big", 0, 4.0, 15, architecture={"name": "conv", "parameters": 10})
+    return as_table(rows + scores(big, {"mig": 0.2, FID: 90.0, L2: 45.0}))
+
+
+@pytest.fixture
+def results(table):
+    return Results("s", table)
+
+
+def drawn(figure):
+    FigureCanvasAgg(figure).draw()
+    return figure
+
+
+def test_second_stages_are_drawn_at_the_strength_of_their_first(results):
+    figure = drawn(strength_curves(results, (FID, "mig")))
+    fid, mig = figure.axes
+    assert (fid.get_ylabel(), mig.get_ylabel()) == ("FID ↓", "MIG ↑")
+    assert fid.get_xlabel() == "β"
+    second = model_styles([("ms_vae", "")])["ms_vae", ""]
+    line = next(one for one in fid.lines if one.get_color() == second["color"] and one.get_linestyle() == "-")
+    assert line.get_xydata().tolist() == [[1.0, 55.25], [4.0, 70.25]]  # medians over seeds and |Z|
+    assert fid.get_ylim()[0] == 0
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names == ["β-TCVAE", "β-TCVAE-L", "Big-β-TCVAE", "MS-VAE"]
+
+
+def test_a_single_strength_makes_no_curve(table):
+    one = Results("s", table[table["run"].str.startswith("4.0")])
+    with pytest.raises(NotInStudyError, match="single strength"):
+        strength_curves(one, (FID,))
+
+
+def test_pairs_lie_below_the_line_where_the_second_stage_is_better(results):
+    figure = drawn(pair_scatter(results))
+    fid = next(axes for axes in figure.axes if "FID" in axes.get_title())
+    points = fid.collections[0].get_offsets()
+    assert len(points) == 8
+    np.testing.assert_allclose(points[:, 1], points[:, 0] / 2)
+    assert fid.get_xlim() == fid.get_ylim()
+    rows = pair_table(results).set_index("Score")
+    assert rows.loc["FID", ["Better is", "Better in"]].tolist() == ["less", "8 of 8"]
+    assert rows.loc["L2", "Better in"] == "0 of 8"
+    assert rows.loc["MIG", "Better in"] == "none: equal"
+
+
+def test_bars_are_medians(results):
+    axes = drawn(conditioning_bars(results)).axes[0]
+    assert sorted(round(bar.get_height(), 3) for bar in axes.patches[:4]) == [0.2, 0.267, 0.4, 0.8]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "4"]
+    figure = drawn(downstream_bars(results)["cars3d"])
+    assert [axes.get_title() for axes in figure.axes] == ["azimuth", "elevation"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["C", "Z", "C + Z"]
+
+
+def test_sizes_are_compared_at_one_strength(results):
+    figure = drawn(size_curves(results, "z_size", ("mig", FID), staged=True))
+    assert [axes.get_title() for axes in figure.axes] == ["Cars3D, β = 1"] * 2
+    assert figure.axes[0].get_xticks().tolist() == [5, 7]
+    with pytest.raises(NotInStudyError, match=r"no two values of \|Z\|"):
+        size_curves(
+            Results("s", results.table[~results.table["run"].str.endswith("-7")]), "z_size", (FID,), True
+        )
+
+
+def test_tables_show_the_values_of_few_runs(results):
+    rows = model_table(results, ("", "big")).set_index(["Model", "β"])
+    assert rows["FID"].to_dict() == {
+        ("β-TCVAE", "4"): "140.0, 141.0",
+        ("Big-β-TCVAE", "4"): "90.0",
+        ("MS-VAE", "4"): "70.0, 70.0, 70.5, 70.5",
+    }
+    with pytest.raises(NotInStudyError, match="as many weights"):
+        model_table(Results("s", results.table[results.table["run"] != "big"]), ("", "big"))
+    assert len(model_table(results)) == 7
+
+
+def test_models_have_the_papers_names_and_differ_in_style():
+    keys = [("beta_tcvae", model) for model in ("", "L", "big")] + [
+        ("ms_vae", model) for model in ("", "M2", "M3", "M5")
+    ]
+    assert [model_name(*key) for key in keys[:4]] == ["β-TCVAE", "β-TCVAE-L", "Big-β-TCVAE", "MS-VAE"]
+    styles = [(style["color"], style["marker"]) for style in model_styles(keys).values()]
+    assert len(set(styles)) == len(keys)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A study of a first stage, two second stages, an InfoGAN, and a mixture, each trained for a step."""
+    folder = tmp_path_factory.mktemp("runs")
+    data = uw.data.load("rooms3d", image_size=32)
+    settings = {"steps": 1, "batch_size": 4, "pictures": False}
+    first = uw.train(
+        uw.methods.create("beta_tcvae", data, latent_size=3), data, out=folder / "first", **settings
+    )
+    for size in (2, 3):
+        method = uw.methods.create("ms_vae", data, first=first, latent_size=size, width=2)
+        uw.train(method, data, out=folder / f"second-{size}", **settings)
+    gan = uw.methods.create("infogan", data, num_categories=3, noise_size=2, width=2)
+    uw.train(gan, data, out=folder / "gan", **settings)
+    mixture = uw.methods.create("gaussian_mixture", data, num_components=3)
+    uw.train(mixture, data, out=folder / "mixture", **settings)
+    rows = scores(run("first", 0, 4.0, 3, data="rooms3d"), {"mig": 0.2})
+    for size in (2, 3):
+        rows += scores(run(f"second-{size}", 0, 4.0, size, first="first", data="rooms3d"), {"mig": 0.1})
+    rows += scores(run("gan", 0, math.nan, 0, data="rooms3d", method="infogan"), {"mig": 0.1})
+    rows += scores(run("mixture", 0, math.nan, 0, data="rooms3d", method="gaussian_mixture"), {"mig": 0.1})
+    return Results("s", as_table(rows), runs=folder)
+
+
+def exhibit(name):
+    return next(one for one in PAPERS["multistage"].exhibits if one.name == f"multistage-{name}")
+
+
+def texts(picture):
+    return [text.get_text() for text in picture.axes[0].texts if text.get_text()]
+
+
+def test_pictures_have_rows_of_y_above_rows_of_x(trained):
+    shown = texts(exhibit("fig01-reconstructions").make(trained)["rooms3d"])
+    assert shown[0] == "rooms3d, MS-VAE (β = 4, |C| = 3, |Z| = 2, seed 0)"
+    assert shown[1:4] == ["image", "y", "x"]
+    traversed = texts(exhibit("fig03-traversals").make(trained)["rooms3d"])
+    labels = [text for text in traversed if text.endswith((": y", ": x"))]
+    assert [label[-1] for label in labels] == ["y", "x"] * 3
+    assert {label[:2] for label in labels} == {"c0", "c1", "c2"}
+    of_z = texts(exhibit("fig03-traversals-z").make(trained)["rooms3d"])
+    assert {text for text in of_z if text.endswith((": y", ": x"))} == {"z0: x", "z1: x"}
+    sizes = texts(exhibit("fig09-sizes").make(trained)["rooms3d"])
+    assert [text for text in sizes if "|Z| =" in text] == [
+        "rooms3d, MS-VAE (β = 4, |C| = 3, |Z| = 2, seed 0)",
+        "rooms3d, MS-VAE (β = 4, |C| = 3, |Z| = 3, seed 0)",
+    ]
+
+
+def test_gans_and_mixtures_have_their_figures(trained):
+    gan = texts(exhibit("fig21-gan-codes").make(trained)["rooms3d"])
+    assert "c0–2: x, noise 1" in gan
+    grid = texts(exhibit("fig21-gan-noise").make(trained)["rooms3d"])
+    assert [text for text in grid if text.startswith("category")] == [
+        "category 0",
+        "category 1",
+        "category 2",
+    ]
+    assert len(exhibit("fig18-mixture").make(trained)["rooms3d"].axes[0].images) == 1
+
+
+def test_what_a_study_lacks_is_left_out_with_the_reason(results, trained):
+    reasons = {}
+    for study in (results, trained):
+        for one in PAPERS["multistage"].exhibits:
+            try:
+                one.make(study)
+            except NotInStudyError as error:
+                reasons.setdefault(one.name, []).append(str(error))
+    assert reasons["multistage-fig37-one-stage"] == [
+        "the study has scores only, no trained models",
+        "the study has no M1",
+    ]
+    assert all(message for messages in reasons.values() for message in messages)
+    # Each is drawn for one of the two studies, but those of models that neither has.
+    absent = {name for name, messages in reasons.items() if len(messages) == 2}
+    assert absent == {
+        f"multistage-{name}"
+        for name in (
+            "fig15-pendulum",
+            "fig16-unseen-factor",
+            "fig19-flow-samples",
+            "fig20-flow-training",
+            "fig37-one-stage",
+            "fig38-inputs",
+            "fig39-order-c",
+            "fig40-order-z",
+        )
+    }
+
+
+def test_the_run_that_is_shown_has_the_best_codes(results, trained):
+    assert shown_runs(trained, staged=True)["run"].tolist() == ["second-2"]
+    runs = shown_runs(Results("s", results.table, runs=trained.runs))
+    assert model_keys(runs) == [
+        ("beta_tcvae", ""),
+        ("beta_tcvae", "L"),
+        ("beta_tcvae", "big"),
+        ("ms_vae", ""),
+    ]
+    assert runs.set_index("model").loc["L", "run"].startswith("4.0")
+    assert "seed" in run_heading(next(runs.itertuples()))
