@@ -142,6 +142,9 @@ def test_stages_have_a_row_each(staged):
     assert [list(row.captions) for row in rows] == [[], [], ["-2.0", "0.0", "2.0"]]
     assert [row.detail.split()[0] for row in rows if row.detail] == ["deviation", "deviation"]
     assert [row.label for row in traversal_rows(method, data, part="z")] == ["z0: x"]
+    assert [row.label for row in traversal_rows(method, data, latents=[1, 0])] == ["z0: x", "c0: y", "c0: x"]
+    with pytest.raises(ArgumentError, match="latents = 2: the model has latents 0 to 1"):
+        traversals(method, data, latents=[2])
     with pytest.raises(ArgumentError, match="part = 'y'"):
         traversals(method, data, part="y")
 

@@ -100,7 +100,8 @@ def traversals(
     columns: Count = 11,
     span: Positive = 2.0,
     part: str | None = None,
-    latents: Count | None = None,
+    at_most: Count | None = None,
+    latents: Sequence[int] | None = None,
 ) -> Image.Image:
     """One row per latent, those with the largest KL first: the latent goes from -span to span, the others stay.
 
@@ -126,8 +127,10 @@ def traversals(
         the largest value.
     part
         of the code, for example "c" or "z" of a multi-stage model; by default all parts, one after the other.
+    at_most
+        so many latents of each part, those with the largest KL.
     latents
-        show at most so many of each part.
+        those to show, in this order, by their columns in the code.
 
     Returns
     -------
@@ -141,7 +144,7 @@ def traversals(
     >>> uw.figures.traversals(method, data, columns=3).height
     298
     """
-    rows = traversal_rows(method, data, seed, columns, span, part, latents)
+    rows = traversal_rows(method, data, seed, columns, span, part, at_most, latents)
     return image_grid(
         f"{method.spec.name} on {data.name}: each latent by itself{traversal_units(method)}", rows
     )
@@ -154,15 +157,17 @@ def traversal_rows(
     columns: Count = 11,
     span: Positive = 2.0,
     part: str | None = None,
-    latents: Count | None = None,
+    at_most: Count | None = None,
+    latents: Sequence[int] | None = None,
 ) -> list[Row]:
     """The rows of :func:`traversals`; values are below the last row, and below others where they differ."""
     check_arguments(
-        traversals, {"seed": seed, "columns": columns, "span": span, "part": part, "latents": latents}
+        traversals, {"seed": seed, "columns": columns, "span": span, "part": part, "at_most": at_most}
     )
     if columns < 2:
         raise ArgumentError("columns", columns, "needs at least 2")
-    return rows_of(data, traverse(method, data, np.linspace(-span, span, columns), seed, part, latents))
+    values = np.linspace(-span, span, columns)
+    return rows_of(data, traverse(method, data, values, seed, part, at_most, latents))
 
 
 def rows_of(data: Dataset, traversals: Sequence[Traversal]) -> list[Row]:
@@ -194,7 +199,8 @@ def save_traversal_animation(
     seed: Seed = 0,
     frames: Count = 24,
     span: Positive = 2.0,
-    latents: Count | None = None,
+    at_most: Count | None = None,
+    latents: Sequence[int] | None = None,
 ) -> Path:
     """Write an animated GIF: all latents side by side, each swinging from -span to span and back.
 
@@ -202,7 +208,7 @@ def save_traversal_animation(
 
     Parameters
     ----------
-    method, data, seed, span, latents
+    method, data, seed, span, at_most, latents
         as for :func:`traversals`.
     path
         that ends in .gif.
@@ -225,13 +231,13 @@ def save_traversal_animation(
     if target.suffix.lower() != ".gif":
         raise ArgumentError("path", str(path), "an animation's name ends in .gif")
     check_arguments(
-        save_traversal_animation, {"seed": seed, "frames": frames, "span": span, "latents": latents}
+        save_traversal_animation, {"seed": seed, "frames": frames, "span": span, "at_most": at_most}
     )
     if frames < 2:
         raise ArgumentError("frames", frames, "needs at least 2")
     # Evenly spaced in angle, so that the motion slows down where it turns.
     swing = span * np.sin(np.linspace(-np.pi / 2, np.pi / 2, frames // 2 + 1))
-    moves = traverse(method, data, swing, seed, latents=latents)
+    moves = traverse(method, data, swing, seed, at_most=at_most, latents=latents)
     tiles = draw_tiles(data, [list(one.stages.values())[-1] for one in moves])
     labels = [one.label + (f": {one.detail}" if one.detail else "") for one in moves]
     across = min(len(moves), 5)

@@ -63,7 +63,8 @@ def traverse(
     values: ArrayLike,
     seed: int = 0,
     part: str | None = None,
-    latents: int | None = None,
+    at_most: int | None = None,
+    latents: Sequence[int] | None = None,
     noise_seed: int | None = None,
 ) -> list[Traversal]:
     """Move every latent by itself.
@@ -80,8 +81,10 @@ def traverse(
         of the image, or the code and noise, where the others stay.
     part
         of the code, whose latents are moved; by default all parts, one after the other.
+    at_most
+        so many latents of each part, those that are used most.
     latents
-        at most so many of each part, those that are used most.
+        the columns of the code that are moved, in this order; a column of a category stands for all of it.
     noise_seed
         of the noise of a method that generates from noise; by default ``seed``.
 
@@ -106,8 +109,10 @@ def traverse(
         steps = torch.as_tensor(np.asarray(values), dtype=codes.base.dtype, device=codes.base.device)
         chosen = parts if part is None else {part: parts[part]}
         moves = [
-            move for name, columns in chosen.items() for move in _moves(method, codes, name, columns, latents)
+            move for name, columns in chosen.items() for move in _moves(method, codes, name, columns, at_most)
         ]
+        if latents is not None:
+            moves = [_move_of(latent, moves) for latent in latents]
         return [_walk(method, data, codes, move, steps) for move in moves]
 
 
@@ -255,7 +260,7 @@ def _parts(method: object, size: int) -> Mapping[str, slice]:
     return method.parts if isinstance(method, Encodes) else {"c": slice(0, size)}
 
 
-def _moves(method: object, codes: _Codes, part: str, columns: slice, latents: int | None) -> list[_Move]:
+def _moves(method: object, codes: _Codes, part: str, columns: slice, at_most: int | None) -> list[_Move]:
     """What moves in a part: its categories, then its latents from the most used on."""
     categories = method.categories if isinstance(method, HasCategories) else ()
     inside = [one for one in categories if columns.start <= one.start < columns.stop]
@@ -264,8 +269,17 @@ def _moves(method: object, codes: _Codes, part: str, columns: slice, latents: in
     importance = codes.importance.cpu().numpy()
     single.sort(key=lambda column: -importance[column] if importance[column] == importance[column] else 0.0)
     return [_Move(part, one, True, one.start - columns.start) for one in inside] + [
-        _Move(part, slice(column, column + 1), False, column - columns.start) for column in single[:latents]
+        _Move(part, slice(column, column + 1), False, column - columns.start) for column in single[:at_most]
     ]
+
+
+def _move_of(latent: int, moves: Sequence[_Move]) -> _Move:
+    """The move of a column of the code."""
+    for move in moves:
+        if move.columns.start <= latent < move.columns.stop:
+            return move
+    known = sorted(move.columns.start for move in moves)
+    raise ArgumentError("latents", latent, f"the model has latents {known[0]} to {known[-1]}")
 
 
 def _walk(method: Method, data: Dataset, codes: _Codes, move: _Move, steps: Tensor) -> Traversal:

@@ -24,7 +24,7 @@ def code_traversals(results: Results) -> dict[str, Picture]:
         if not isinstance(method, GeneratesFromNoise):
             return []
         values = np.linspace(-2, 2, _COLUMNS)
-        draws = [traverse(method, data, values, latents=_LATENTS, noise_seed=seed) for seed in _NOISES]
+        draws = [traverse(method, data, values, at_most=_LATENTS, noise_seed=seed) for seed in _NOISES]
         joined = [_joined(same_code) for same_code in zip(*draws, strict=True)]
         return [Block(heading, "", rows_of(data, joined))]
 

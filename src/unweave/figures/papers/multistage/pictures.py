@@ -104,7 +104,7 @@ def _traversals(method: Method, data: Dataset, heading: str, part: str) -> list[
     chosen = part if part in parts else None  # a first stage alone has one part, whatever its name
     if part == "z" and chosen is None:
         return []
-    rows = traversal_rows(method, data, _SEED, _COLUMNS, part=chosen, latents=_LATENTS)
+    rows = traversal_rows(method, data, _SEED, _COLUMNS, part=chosen, at_most=_LATENTS)
     about = traversal_units(method).removeprefix(", ") if isinstance(method, EncodesWithLabels) else ""
     return [Block(heading, about, rows)]
 
