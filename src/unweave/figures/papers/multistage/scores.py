@@ -250,7 +250,7 @@ def model_table(results: Results, models: Sequence[str] | None = None) -> pd.Dat
     for name in _order(scores, results):
         of_data = scores[scores["data"] == name]
         for key in keys:
-            for value, some in of_model(of_data, key).groupby("strength", dropna=False):
+            for value, some in _by_strength(of_model(of_data, key)):
                 cells = {
                     metric_name(metric): _score_cell(some.loc[some["metric"] == metric, "value"])
                     for metric in present
@@ -259,6 +259,12 @@ def model_table(results: Results, models: Sequence[str] | None = None) -> pd.Dat
                 row |= {strength: "–" if pd.isna(value) else f"{value:g}", **cells}
                 table.append({**row, "Runs": some["run"].nunique()})
     return pd.DataFrame(table)
+
+
+def _by_strength(scores: pd.DataFrame) -> list[tuple[float, pd.DataFrame]]:
+    """Scores by the strength of the first stage, in order; NaN where there is none."""
+    groups = scores.groupby("strength", dropna=False)
+    return [(float(rows["strength"].iloc[0]), rows) for _, rows in groups]
 
 
 def _comparable(scores: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
