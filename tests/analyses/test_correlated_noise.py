@@ -146,5 +146,15 @@ def test_the_kl_term_is_without_the_constant_of_the_correlation() -> None:
 def test_the_papers_estimator_of_total_correlation_goes_first() -> None:
     parts = ["unsupervised.reconstruction", "unsupervised.kl", "gaussian_total_correlation"]
     tables = [rows({0.0: np.array([1.0]), 0.5: np.array([1.0])}, name) for name in parts]
-    tables.append(rows({0.0: np.array([7.0]), 0.5: np.array([8.0])}, "monte_carlo_total_correlation"))
+    tables.append(rows({0.0: np.array([7.0]), 0.5: np.array([8.0])}, "factorised_total_correlation"))
     assert correlation_costs(pd.concat(tables))["total_correlation"].tolist() == [7.0, 8.0]
+
+
+def test_the_exact_total_correlation_is_without_that_of_the_noise() -> None:
+    """Else 9.26 nats of the noise itself are shown as total correlation, next to a KL without them."""
+    constant = -0.5 * np.linalg.slogdet(np.full((10, 10), 0.9) + 0.1 * np.eye(10))[1]
+    parts = ["unsupervised.reconstruction", "unsupervised.kl"]
+    tables = [rows({0.0: np.array([1.0]), 0.9: np.array([1.0])}, name) for name in parts]
+    tables.append(rows({0.0: np.array([0.0]), 0.9: np.array([constant])}, "monte_carlo_total_correlation"))
+    assert constant == pytest.approx(9.2575, abs=1e-3)
+    assert correlation_costs(pd.concat(tables))["total_correlation"].tolist() == pytest.approx([0.0, 0.0])

@@ -32,8 +32,9 @@ def perfect(images):
 
 def test_a_perfect_representation_scores_one(data):
     scores = uw.evaluate(perfect, data, num_train=600, num_test=300, params=QUICK)
-    for name in ("beta_vae", "factor_vae", "modularity", "explicitness"):
+    for name in ("beta_vae", "factor_vae", "modularity"):
         assert scores[name].value > 0.97, name
+    assert scores["explicitness"].value > 0.85  # a line against the rest cannot mark a value between others
     assert scores["mig"].value > 0.95
     assert scores["gaussian_total_correlation"].value < 0.02
 

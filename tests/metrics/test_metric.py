@@ -121,7 +121,8 @@ def test_signatures_show_what_a_user_gives():
         "seed",
         "bootstrap",
     ]
-    assert shown(metrics.dci) == ["codes", "factors", "learner", "test", "seed", "bootstrap"]
+    settings = ["learner", "standardised", "completeness_average"]
+    assert shown(metrics.dci) == ["codes", "factors", *settings, "test", "protocol", "seed", "bootstrap"]
     assert shown(metrics.windin)[:2] == ["mean", "log_variance"]
     assert shown(metrics.udr)[0] == "codes_list"
     assert inspect.signature(metrics.gaussian_total_correlation).parameters["factors"].default is None

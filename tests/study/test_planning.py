@@ -1,9 +1,11 @@
+import hashlib
 import math
 import shutil
 
 import pytest
 from PIL import Image
 
+import unweave as uw
 from unweave.errors import DataError
 from unweave.methods import METHODS, Method, register_method
 from unweave.study.grid import count_points
@@ -320,3 +322,27 @@ def test_a_size_that_a_data_set_cannot_have_is_refused_by_the_plan():
 def test_the_number_of_points_is_the_number_of_runs(name):
     study, source = load_study(name)
     assert count_points(study.runs) == len(plan_jobs(study, source))
+
+
+@pytest.mark.parametrize(
+    ("name", "runs", "score"),
+    [
+        ("mita", "4dab10ce5025", "sap-mean-ac6c2cb4ff.json"),
+        ("mita-small", "10acd209cf39", "sap-mean-4129c9b9e0.json"),
+        ("locatello-small", "569d24115ef2", None),
+        ("demo", "135185801799", None),
+    ],
+)
+def test_trainings_and_scores_of_earlier_versions_are_still_known(name, runs, score):
+    """Directories of runs, and files of scores by the protocol dlib, have the names that they had in version 0.2."""
+    plan = uw.study.plan(*uw.study.load_study(name))
+    identities = "".join(job.identity for job in plan.jobs)
+    assert hashlib.sha256(identities.encode()).hexdigest()[:12] == runs
+    if score is not None:
+        assert plan.units[2].file == score
+
+
+def test_scores_by_the_papers_protocol_are_not_taken_for_those_of_version_0_2():
+    unit = uw.study.plan(*uw.study.load_study("demo")).units[2]
+    assert unit.label == "mig"
+    assert unit.file != "mig-mean-ca922d4f42.json"

@@ -1,6 +1,7 @@
 import sys
 import types
 
+import numpy as np
 import pytest
 
 import unweave as uw
@@ -45,3 +46,27 @@ def test_loggers_get_every_term(monkeypatch, squares):
     )
     names = {"loss", "reconstruction", "kl", "total_correlation", "discriminator_loss", "images_per_second"}
     assert logged == [("spec.yaml", "factor_vae"), ("wandb", 2, names), ("mlflow", 2, names), "finished"]
+
+
+def test_the_command_logs_to_tensorboard_in_a_fresh_run(tmp_path, monkeypatch):
+    """The event files lie in the run's directory, which must not be there before the run."""
+    from unweave.cli.exits import run as run_command
+
+    pytest.importorskip("tensorboard")
+    rng = np.random.default_rng(0)
+    (tmp_path / "images").mkdir()
+    from PIL import Image
+
+    for number in range(4):
+        Image.fromarray(rng.integers(0, 256, (8, 8), dtype=np.uint8)).save(
+            tmp_path / "images" / f"{number}.png"
+        )
+    out = tmp_path / "run"
+    command = ["train", "vae", "--data", str(tmp_path / "images"), "--steps", "2", "--batch-size", "2"]
+    command += ["--architecture", "mlp", "--logger", "tensorboard", "--no-pictures", "--out", str(out)]
+    for _ in range(2):  # fresh, then finished before
+        with pytest.raises(SystemExit) as end:
+            run_command(command)
+        assert end.value.code == 0
+    assert list((out / "tensorboard").glob("events.*"))
+    assert (out / "spec.yaml").exists()

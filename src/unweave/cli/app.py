@@ -41,7 +41,7 @@ app = typer.Typer(
     help="Learn, measure and compare disentangled representations.",
     epilog=EPILOG,
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help, the same on a terminal and in a file
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -67,7 +67,9 @@ def options(
     context: typer.Context,
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
+        typer.Option(
+            "--version", "-V", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show where an error happened.")] = False,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -207,7 +208,12 @@ def train(
         spec = uw.training.plan(created, loaded, steps, batch_size, rate, seed, precision)
     folder = out or Path("runs") / uw.training.run_name(spec)
     callbacks = [_logger(name, folder) for name in logger or []]
-    run = uw.train(created, loaded, **spec.training, out=folder, callbacks=callbacks, **options)
+    callbacks.append(_finished_before(folder))
+    try:
+        run = uw.train(created, loaded, **spec.training, out=folder, callbacks=callbacks, **options)
+    except KeyboardInterrupt:
+        _say_what_is_kept(folder)
+        raise
     if run.records:
         last = {name: f"{value:,.4g}" for name, value in run.records[-1].items()}
         print(", ".join(f"{name} {value}" for name, value in last.items()))
@@ -237,6 +243,28 @@ def _number(text: str) -> int | float:
         return int(text)
     except ValueError:
         return float(text)
+
+
+def _finished_before(folder: Path) -> Callback:
+    """Says that there was nothing to train."""
+    from unweave.training import Callback as Base
+
+    class FinishedBefore(Base):
+        def on_already_finished(self, run: Any) -> None:
+            print(
+                f"{folder}: was finished before, at step {run.step:,}; nothing was trained", file=sys.stderr
+            )
+
+    return FinishedBefore()
+
+
+def _say_what_is_kept(folder: Path) -> None:
+    """After Ctrl-C: what is on disk, and how to go on."""
+    from unweave.training.run import steps_done
+
+    done = steps_done(folder)
+    kept = f"kept up to step {done:,} in {folder}" if done else f"nothing was kept in {folder}"
+    print(f"{kept}; the same command goes on from there", file=sys.stderr)
 
 
 def _logger(name: str, folder: Path) -> Callback:

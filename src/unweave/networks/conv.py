@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -64,6 +65,43 @@ class ConvEncoder(GaussianEncoder):
         # flatten keeps (C, H, W) order whatever the memory format is, so that weights fit both paths.
         features: Tensor = self.features(self.convolutions(x).flatten(1))
         return features
+
+
+class EarlyConvEncoder(ConvEncoder):
+    """As :class:`ConvEncoder`, with u joined one layer earlier: to what the fully connected layer reads.
+
+    That is the authors' code of Mita et al.; their table 2 has u next to the 256 features.
+
+    Examples
+    --------
+    >>> import torch
+    >>> encoder = EarlyConvEncoder((64, 64, 1), latent_size=10, conditioning=3)
+    >>> encoder(torch.zeros(2, 1, 64, 64), torch.zeros(2, 3))[0].shape
+    torch.Size([2, 10])
+    """
+
+    def __init__(
+        self,
+        image_shape: tuple[int, ...],
+        latent_size: int,
+        conditioning: int = 0,
+        variant: str = "paper",
+        width: float = 1.0,
+    ) -> None:
+        super().__init__(image_shape, latent_size, 0, variant, width)
+        self.conditioning = conditioning
+        size, features = check_conv_shape(image_shape)[0], _times(width, FEATURES)
+        self.features = MLP(_times(width, 64) * inner_size(size) ** 2 + conditioning, (features,), None)
+
+    def forward(self, x: Tensor, u: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Images (n, C, H, W) and labels (n, d) to mean and log-variance (n, latent_size)."""
+        if (u is None) != (self.conditioning == 0):
+            raise TypeError(f"this encoder takes u with {self.conditioning} values")
+        if self.margin:
+            x = F.pad(x, (self.margin,) * 4)
+        read = self.convolutions(x).flatten(1)
+        mean, log_variance = self.heads(self.features(read if u is None else torch.cat([read, u], dim=1)))
+        return mean, log_variance
 
 
 class ConvDecoder(nn.Module):

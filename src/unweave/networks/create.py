@@ -4,7 +4,9 @@ An architecture is a name, or a mapping with a name and options:
 
 ====================  ===============================================================================================
 "conv", "conv_dlib"   ``width`` times as many channels and features; or ``parameters``, the number of weights of
-                      encoder and decoder together, for which the width is solved (:func:`width_for`)
+                      encoder and decoder together, for which the width is solved (:func:`width_for`);
+                      ``labels_at``: where labels u join an encoder that takes them, "heads" (next to its features)
+                      or "features" (one layer earlier)
 "adain"               the encoder of "conv", and a decoder whose first ``c_size`` latents it reads while the others
                       modulate its layers: :class:`~unweave.networks.adain.SplitCodeDecoder` (``modulation``, ``width``)
 "mlp"                 no options
@@ -16,14 +18,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from unweave.errors import ArgumentError, unknown_name
 from unweave.networks.adain import Modulation, SplitCodeDecoder
-from unweave.networks.conv import ConvDecoder, ConvEncoder
+from unweave.networks.conv import ConvDecoder, ConvEncoder, EarlyConvEncoder
 from unweave.networks.mlp import MLPDecoder, MLPEncoder
 from unweave.networks.shapes import CONV_CHANNELS, check_latent_size, number_of_values, tensor_shape
 from unweave.parameters import Count, Positive, check_arguments, check_fields, check_value
@@ -45,13 +47,15 @@ class Conv:
     """The convolutional networks of the papers, or of disentanglement_lib."""
 
     width: Positive = 1.0
+    labels_at: Literal["heads", "features"] = "heads"
     variant: ClassVar[str] = "paper"
 
     def __post_init__(self) -> None:
         check_fields(self)
 
     def encoder(self, image_shape: Shape, outputs: int, conditioning: int) -> nn.Module:
-        return ConvEncoder(image_shape, outputs, conditioning, self.variant, self.width)
+        kind = EarlyConvEncoder if self.labels_at == "features" else ConvEncoder
+        return kind(image_shape, outputs, conditioning, self.variant, self.width)
 
     def decoder(self, latent_size: int, image_shape: Shape) -> nn.Module:
         return ConvDecoder(latent_size, image_shape, self.width)

@@ -46,6 +46,8 @@ class Callback:
 class TensorBoard(Callback):
     """Logs to TensorBoard event files in ``folder`` (needs the package tensorboard).
 
+    The folder is made when training begins, so that it may lie in the run's directory, which must not be there before.
+
     Examples
     --------
     Pass it to training; ``tensorboard --logdir events`` shows the curves::
@@ -55,9 +57,14 @@ class TensorBoard(Callback):
 
     def __init__(self, folder: Path | str) -> None:
         require("tensorboard", "loggers", "TensorBoard")
+        self.folder = str(folder)
+        self.writer: Any = None
+
+    def on_start(self, run: Run) -> None:
+        """Open the event file."""
         from torch.utils.tensorboard import SummaryWriter
 
-        self.writer = SummaryWriter(str(folder))
+        self.writer = SummaryWriter(self.folder)
 
     def on_log(self, step: int, values: Mapping[str, float]) -> None:
         """One scalar per value."""

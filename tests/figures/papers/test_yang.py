@@ -1,5 +1,7 @@
 """The figures of Yang et al., from simulated studies."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from unweave.analyses import simulate_results
 from unweave.analyses.correlated_noise import correlation_costs, scores_by_correlation
-from unweave.figures.papers.yang import PAPER, costs, decline_table, violins
+from unweave.figures.papers.yang import PAPER, costs, decline_table, invariance_table, violins
 from unweave.study import NotInStudyError, Results
 
 EXHIBIT = {exhibit.name: exhibit for exhibit in PAPER.exhibits}
@@ -84,3 +86,20 @@ def test_the_table_tells_the_decline():
 def test_a_study_without_correlation_says_so(exhibit):
     with pytest.raises(NotInStudyError, match="correlation"):
         exhibit.make(study(seeds=2, correlations=(0.0,)))
+
+
+def test_the_table_of_theorem_1_has_both_sides():
+    results = study(seeds=2)
+    rows = results.table[results.table["metric"] == "mig"]
+    parts = {
+        "information_invariance": 0.4,
+        "information_invariance.left": 1.067,
+        "information_invariance.right": 1.068,
+    }
+    added = [rows.assign(metric=name, value=value) for name, value in parts.items()]
+    table = pd.concat([results.table, *added], ignore_index=True)
+    found = invariance_table(replace(results, table=table))
+    assert found["Theorem 1, left side"].unique().tolist() == [1.067]
+    assert found["Theorem 1, right side"].unique().tolist() == [1.068]
+    assert found["Gap of Assumption 2"].unique().tolist() == [0.4]
+    assert set(found["s"]) == {0.0, 0.9}

@@ -38,8 +38,8 @@ def test_the_total_correlation_is_that_of_factorised_densities(data):
     forward, values = terms(data, "beta_tcvae", "noise")
     expected = uw.objectives.minibatch_logsumexp(forward.z, *forward.posterior)
     torch.testing.assert_close(values["total_correlation"], expected)
-    assert values["kl"] == pytest.approx(
-        uw.objectives.kl_to_standard_normal(*forward.posterior).sum(1).mean().item()
+    torch.testing.assert_close(
+        values["kl"], uw.objectives.kl_to_standard_normal(*forward.posterior).sum(1).mean()
     )
 
 

@@ -25,7 +25,7 @@ def test_areas_are_those_of_scikit_learn():
 
 def test_value_is_the_mean_area_of_a_logistic_regression_on_standardised_codes():
     train, test = draw(400), draw(300, seed=1)
-    score = explicitness.compute(train, test)
+    score = explicitness.compute(train, test, solver="lbfgs")
     scaled = [(s.codes - train.codes.mean(0)) / train.codes.std(0) for s in (train, test)]
     for j in range(2):
         model = LogisticRegression().fit(scaled[0], train.factors[:, j])

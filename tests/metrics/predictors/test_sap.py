@@ -29,7 +29,7 @@ def converged_svm(x, y):
 @pytest.mark.parametrize(("shift", "scale"), [(0, 1), (5, 40)])
 def test_svm_matrix_is_that_of_scikit_learn(shift, scale):
     train, test = (draw(400, seed=seed, shift=shift, scale=scale) for seed in (0, 1))
-    matrix = sap.compute(train, test).details["matrix"]
+    matrix = sap.compute(train, test, standardised=False).details["matrix"]
     for i in range(4):
         for j in range(3):
             predicted = svm(train.codes[:, i], train.factors[:, j]).predict(test.codes[:, [i]])
@@ -48,7 +48,7 @@ def test_svm_matrix_agrees_with_converged_scikit_learn(seed):
             for code, held_out in zip(train.codes.T, test.codes.T, strict=True)
         ]
     )
-    score = sap.compute(train, test, solver="exact")
+    score = sap.compute(train, test, solver="exact", standardised=False)
     np.testing.assert_allclose(score.details["matrix"], expected, atol=1e-3)
     top = -np.sort(-expected, axis=0)
     assert score.value == pytest.approx(np.mean(top[0] - top[1]), abs=2e-3)

@@ -32,6 +32,7 @@ from unweave.study import NotInStudyError, Results
 
 METRICS = ("beta_vae", "mig", "sap", "modularity", "explicitness")  # Figures 5 and 6
 MAIN_METRICS = ("beta_vae", "explicitness")  # Figures 3 and 4
+_NUMBERED = ("beta_vae", "idvae", "ivae", "full_vae")
 _FEW = 5  # up to so many runs are shown as points on their box
 
 
@@ -45,7 +46,7 @@ def boxes(
     """A row per metric, a column per data set, a box per method: the runs of all strengths and seeds."""
     _check_labels(results.table, labels)
     rows = method_scores(results.table, metrics, representation, protocol, labels).dropna(subset="value")
-    styles = method_styles(method_variants(rows))
+    styles = _in_the_papers_order(method_styles(method_variants(rows)))
     groups = rows.groupby(["metric", "data", "method", "variant"])["value"]
     values = {key: group.to_numpy() for key, group in groups}
     numbers = list(range(1, len(styles) + 1))
@@ -114,6 +115,14 @@ def strength_curves(
         handles = [axes.plot([], [], **style)[0] for style in styles.values()]
         _legend(figure, handles, [method_name(*pair) for pair in styles], _which(rows, results.table))
     return figure
+
+
+def _in_the_papers_order(styles: dict[tuple[str, str], Any]) -> dict[tuple[str, str], Any]:
+    """Boxes are numbered as in Figures 3 and 5: 1 = beta-VAE, 2 = IDVAE, 3 = iVAE, 4 = FullVAE; others after them."""
+    order = sorted(
+        styles, key=lambda pair: _NUMBERED.index(pair[0]) if pair[0] in _NUMBERED else len(_NUMBERED)
+    )
+    return {pair: styles[pair] for pair in order}
 
 
 def _draw_curve(axes: Any, points: pd.DataFrame, strengths: list[float], style: dict[str, Any]) -> None:

@@ -139,7 +139,7 @@ def invariance_table(results: Results) -> pd.DataFrame:
     names |= {f"{INVARIANCE}.{part}": label for part, label in METRICS[INVARIANCE].parts.items()}
     rows = rows[rows["metric"].isin(names)]
     if rows.empty:
-        raise NotInStudyError(f"the study has no {INVARIANCE!r}")
+        raise NotInStudyError(f"the study has no {INVARIANCE!r} of posteriors by correlation")
     setting = ["data", "latent_size", "method", "variant", "correlation"]
     medians = rows.pivot_table("value", setting, "metric", "median").reset_index()
     medians = sort_rows(medians, results.table["data"].unique().tolist())
@@ -217,7 +217,7 @@ _EXHIBITS = (
         "Yang et al., Figure 2",
         "Each point is a run. The KL term is that of the objective, without the constant that correlated noise adds "
         "to the true KL. The total correlation is on the same footing: by the densities of appendix D, which "
-        "factorise, or else less that constant, which is the total correlation of the noise itself.",
+        "factorise, or else the exact one less that constant, which is the total correlation of the noise itself.",
         costs,
     ),
     Exhibit(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -16,9 +16,9 @@ from unweave.methods.vae.label_distribution import LabelDistribution
 from unweave.methods.vae.terms import ConditionalPass, PredictedPass
 from unweave.networks import MLP, GaussianHeads, frozen
 from unweave.objectives import kl_to_standard_normal, reparameterise, standard_noise
-from unweave.parameters import Positive, check_arguments, check_value, defaults
+from unweave.parameters import Count, Positive, check_arguments, check_value, defaults
 
-HIDDEN = (1000, 1000, 1000)  # Mita et al., table 3
+HIDDEN_SIZE, HIDDEN_LAYERS = 1000, 3  # Mita et al., table 3
 LEAST_VARIANCE = 0.0025  # of p(u|z): a standard deviation of 5 % of a label's range
 
 
@@ -27,14 +27,32 @@ class ConditionalPrior(nn.Module):
 
     A subclass makes its networks in ``attach``; the one that every prior has is ``encoder``, from u (n, d) to mean and
     log-variance (n, D).
+
+    Parameters
+    ----------
+    hidden_size
+        of each of the three hidden layers of its networks.
     """
 
     encoder: nn.Module
 
+    def __init__(self, hidden_size: Count = HIDDEN_SIZE) -> None:
+        super().__init__()
+        self.hidden_size: int = check_value("hidden_size", hidden_size, Count)
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """The sizes of the hidden layers of its networks."""
+        return (self.hidden_size,) * HIDDEN_LAYERS
+
+    def settings(self) -> dict[str, Any]:
+        """Its parameters."""
+        return {"hidden_size": self.hidden_size}
+
     def attach(self, spec: VAESpec) -> None:
         """Make the networks for the labels and codes of a method."""
         layout = LabelLayout.from_spec(spec)
-        self.encoder = _LabelEncoder(layout.width, spec.latent_size)
+        self.encoder = _LabelEncoder(layout.width, spec.latent_size, self.hidden)
 
     def given(self, u: Tensor) -> Posterior:
         """p(z|u) of labels u (n, d), as the KL takes it."""
@@ -56,6 +74,11 @@ class LearnedPrior(ConditionalPrior):
     Where labels are missing, a bound on log p(x) also needs p(u), of which iVAE has no model. It is fixed: uniform over
     the categories of a one-hot label; for one on a scale the Gaussian with the mean and variance of its values, were
     they equally frequent. Mita et al. leave it out; without it nothing holds back the entropy of a Gaussian q(u|x).
+
+    Parameters
+    ----------
+    hidden_size
+        of each of the three hidden layers of its network.
 
     Examples
     --------
@@ -102,6 +125,8 @@ class LabelVAE(ConditionalPrior):
         the KL is thousands of nats, more than all else in the loss. The authors' code takes the sum of squared
         errors, which is 0.5. As labels in [0, 1] vary by 1/12 or less, q(z|u) then gains nothing from u, and falls
         back to N(0, I).
+    hidden_size
+        of each of the three hidden layers of both networks.
 
     Examples
     --------
@@ -115,16 +140,20 @@ class LabelVAE(ConditionalPrior):
     decoder: nn.Module
     log_variance: Tensor
 
-    def __init__(self, label_variance: Positive | None = None) -> None:
-        super().__init__()
+    def __init__(self, label_variance: Positive | None = None, hidden_size: Count = HIDDEN_SIZE) -> None:
+        super().__init__(hidden_size)
         self.label_variance = check_value("label_variance", label_variance, Positive | None)
+
+    def settings(self) -> dict[str, Any]:
+        """Its parameters."""
+        return {"label_variance": self.label_variance, **super().settings()}
 
     def attach(self, spec: VAESpec) -> None:
         """Make the networks for the method's labels and codes."""
         super().attach(spec)
         self.layout = LabelLayout.from_spec(spec)
         width = self.layout.width
-        self.decoder = MLP(spec.latent_size, HIDDEN, width, activation="leaky_relu")
+        self.decoder = MLP(spec.latent_size, self.hidden, width, activation="leaky_relu")
         variance = (
             self.layout.rounding().clamp(min=LEAST_VARIANCE)
             if self.label_variance is None
@@ -173,7 +202,7 @@ def create_prior(given: Mapping[str, Any]) -> ConditionalPrior:
     if not isinstance(name, str) or name not in PRIORS:
         raise unknown_name("prior", str(name), PRIORS)
     kind = PRIORS[name]
-    known = [] if kind.__init__ is nn.Module.__init__ else list(defaults(kind))
+    known = list(defaults(kind))
     for key in parameters:
         if key not in known:
             raise unknown_name(f"parameter of {name}", str(key), ["name", *known])
@@ -181,12 +210,12 @@ def create_prior(given: Mapping[str, Any]) -> ConditionalPrior:
 
 
 class _LabelEncoder(nn.Module):
-    """Three layers of 1000 with leaky ReLU, two heads: u (n, d) to mean and log-variance (n, D)."""
+    """Hidden layers with leaky ReLU, two heads: u (n, d) to mean and log-variance (n, D)."""
 
-    def __init__(self, width: int, latent_size: int) -> None:
+    def __init__(self, width: int, latent_size: int, hidden: Sequence[int]) -> None:
         super().__init__()
-        self.features = MLP(width, HIDDEN, None, activation="leaky_relu")
-        self.heads = GaussianHeads(HIDDEN[-1], latent_size)
+        self.features = MLP(width, hidden, None, activation="leaky_relu")
+        self.heads = GaussianHeads(hidden[-1], latent_size)
 
     def forward(self, u: Tensor) -> tuple[Tensor, Tensor]:
         mean, log_variance = self.heads(self.features(u))

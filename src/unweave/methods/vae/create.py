@@ -75,7 +75,8 @@ def create_vae(
         further terms: objects, or mappings {"name": "dip_ii", "lambda_od": 5, …} of registered ones.
     prior
         p(z|u) in place of N(0, I): "conditional" (iVAE's) or "label_vae" (IDVAE's), or a mapping with its
-        parameters, {"name": "label_vae", "label_variance": 0.01}. The encoder then takes labels as well.
+        parameters, {"name": "label_vae", "label_variance": 0.01, "hidden_size": 50}. The encoder then takes labels as
+        well. A method with a prior of its own takes parameters of that kind.
     labels
         what a method that learns from labels gets: names of factors; or the user's own array by row, NaN where
         unknown; or a mapping of the arguments of :func:`unweave.data.supervision.labels.labels_of`, {"names":
@@ -190,7 +191,9 @@ def compose(
     if given is None:
         return parts.extended(extra)
     if parts.prior is not None:
-        raise ArgumentError("prior", dict(given), f"{name} has a prior of its own")
+        if PRIORS.get(given.get("name", "")) is not type(parts.prior):
+            raise ArgumentError("prior", dict(given), f"{name} has a prior of its own, of another kind")
+        given = {**parts.prior.settings(), **given}
     return replace(parts, prior=create_prior(given)).extended(extra)
 
 
