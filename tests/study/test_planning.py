@@ -85,7 +85,7 @@ def test_a_method_that_is_no_vae_has_only_the_settings_that_it_takes(training):
     finally:
         for name in ("NoVAE", "Sized"):
             METHODS.unregister(name)
-    assert set(plain.training) == {"steps", "batch_size", "learning_rate", "precision", "image_size"}
+    assert set(plain.training) == {"steps", "batch_size", "learning_rate", "precision", "image_size", "split"}
     assert plain.hyperparameters == {"width": 4}
     assert sized.training["latent_size"] == sized.hyperparameters["latent_size"] == 3
     assert (plain.identity, sized.identity) == ("fb19a5e7205dd0c455af", "4b876473e912171b4093")

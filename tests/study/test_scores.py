@@ -83,6 +83,7 @@ def test_scores_of_an_older_version_keep_their_files():
     """The parameter C was called penalty: studies that say so find their scores, as do all that say nothing."""
     with pytest.warns(FutureWarning, match="penalty is now called C"):
         units = made(
+            protocol="dlib",
             metrics=["sap", {"metric": "sap", "as": "weak", "penalty": 0.1}, "z_diff", "explicitness"],
             params={"z_diff": {"penalty": 0.5}},
         )
@@ -103,7 +104,7 @@ def test_the_file_of_a_score_depends_on_everything_that_decides_it():
         {"seed": 1},
         {"num_train": 99},
         {"num_test": 99},
-        {"protocol": "paper"},
+        {"protocol": "dlib"},
         {"representations": "sampled"},
         {"metrics": [{"metric": "mig", "num_bins": 19}]},
         {"metrics": [{"metric": "mig", "as": "other"}]},
@@ -196,7 +197,7 @@ def test_scalars_of_a_score():
 
 
 def test_a_method_with_labels_has_each_unit_once_for_every_way_to_come_by_them():
-    found = units(Evaluation.model_validate({"metrics": ["mig", "udr"]}))
+    found = units(Evaluation.model_validate({"metrics": ["mig", "udr"], "protocol": "dlib"}))
     made = with_labels(found, ["given", "unknown"])
     assert [(unit.label, unit.representation, unit.labels) for unit in made] == [
         ("mig", "mean", "given"),

@@ -98,8 +98,7 @@ def score(
         options: Any = {"protocol": protocol, "bootstrap": bootstrap, **own}
         return room.score(name, arrays["codes"], factors, judged, seed, **options)
 
-    print(f"protocol {protocol}")
-    return _report(asked, compute, json_file)
+    return _report(asked, compute, json_file, protocol)
 
 
 def evaluate(
@@ -161,12 +160,11 @@ def evaluate(
         if not scores:
             raise
         failed.append(error)
-    print(room.Scores(scores, protocol=protocol).caption)
     modes = {score.params["labels"] for score in scores.values() if "labels" in score.params}
     for mode in modes:
         warned = ": the codes know the factors that they are scored against" if mode == "given" else ""
         print(f"labels {mode}{warned}")
-    return _show(scores, failed, json_file)
+    return _show(scores, failed, json_file, protocol)
 
 
 def _names(text: str) -> list[str]:
@@ -209,7 +207,9 @@ def _read(path: Path) -> dict[str, Any]:
         raise DataError(f"{path}: not an .npz file of plain arrays ({error})") from error
 
 
-def _report(names: Sequence[str], compute: Callable[[str], Any], json_file: Path | None) -> int:
+def _report(
+    names: Sequence[str], compute: Callable[[str], Any], json_file: Path | None, protocol: str
+) -> int:
     """Compute one metric after the other: one that fails does not take the others with it."""
     scores: dict[str, Any] = {}
     failed: list[UnweaveError] = []
@@ -220,18 +220,23 @@ def _report(names: Sequence[str], compute: Callable[[str], Any], json_file: Path
             if len(names) == 1:
                 raise
             failed.append(UnweaveError(f"{name}: {error}"))
-    return _show(scores, failed, json_file)
+    return _show(scores, failed, json_file, protocol)
 
 
-def _show(scores: dict[str, Any], failed: Sequence[UnweaveError], json_file: Path | None) -> int:
+def _show(
+    scores: dict[str, Any], failed: Sequence[UnweaveError], json_file: Path | None, protocol: str
+) -> int:
     """The table, the file and the errors; the exit code."""
+    from unweave.evaluation.scores import points_text
+
     rows = []
-    columns = ["METRIC", "VALUE", "95 %"]
+    columns = ["METRIC", "VALUE", "95 %", "PROTOCOL", "POINTS"]
     columns += ["IMAGES"] if any(score.num_images for score in scores.values()) else []
     for name, score in scores.items():
         interval = score.details.get("interval")
         text = f"{interval[0]:.4g} to {interval[1]:.4g}" if interval else ""
-        rows.append((name, f"{score.value:.6g}", text, score.num_images)[: len(columns)])
+        points = points_text(score.details["points"]) if "points" in score.details else ""
+        rows.append((name, f"{score.value:.6g}", text, protocol, points, score.num_images)[: len(columns)])
     if rows:
         output.show_table(columns, rows)
     if json_file is not None:

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from unweave.data import Dataset
     from unweave.training import Run
 
-# Of the rows of a run; the last three say how many points of how many rows a score is of, where that is known.
+# Of the rows of a run; ``POINTS`` say how many points of how many rows a score is of, where that is known.
 POINTS = ["train_points", "test_points", "data_rows"]
-COLUMNS = ["metric", "representation", "labels", "part", "value", "protocol", "seconds", *POINTS]
+COLUMNS = ["metric", "representation", "labels", "part", "value", "protocol", *POINTS, "seconds"]
 # Scores by the paper's protocol have other points and settings since: older ones are not taken for these.
 _EDITION = {"paper": 2}
 _TEXTS, _NUMBERS = ("metric", "representation", "protocol"), ("value", "seconds")
@@ -279,7 +279,7 @@ def gather(run: Path, units: Sequence[Unit], done_file: str, training_seconds: f
             for metric, representation, value in kept.rows:
                 codes, _ = split_representation(representation)  # in one word if an older version wrote it
                 which = [metric, codes, unit.labels or "", unit.part]
-                about = [unit.protocol, kept.seconds, *_points(kept.details.get("points", {}))]
+                about = [unit.protocol, *_points(kept.details.get("points", {})), kept.seconds]
                 rows.append([*which, value, *about])
     content = {
         "columns": COLUMNS,
