@@ -23,6 +23,7 @@ from unweave.study import ray as ray_module
 from unweave.study.collecting import collect
 from unweave.study.driver import run
 from unweave.study.folder import ATTEMPTS
+from unweave.study.perform import perform
 from unweave.study.ray import (
     RayCluster,
     Storage,
@@ -104,7 +105,7 @@ def long_study(tiny, opened):
 
 def assert_same(table: pd.DataFrame, expected: pd.DataFrame) -> None:
     """Every score, and each once; how long it took is another matter."""
-    keys = ["run", "metric", "representation", "labels"]
+    keys = ["run", "metric", "representation", "labels", "part"]
     assert not table.duplicated(keys).any()
     pd.testing.assert_frame_equal(
         table.drop(columns="seconds").sort_values(keys, ignore_index=True),
@@ -231,6 +232,60 @@ def test_nodes_get_the_code_that_a_study_imports(nodes, tiny, opened, own_code):
     RayCluster(device="cpu").run(folder, watch)
     assert folder.failures() == []
     assert collect(folder).table["metric"].tolist() == ["spread"]
+
+
+@pytest.fixture
+def peaceful(opened, staged, tmp_path):
+    """The study whose runs need others, as a worker of this machine does it."""
+    folder = opened(staged, tmp_path / "peace")
+    work(folder, "cpu")
+    return folder
+
+
+def test_runs_that_need_others(nodes, opened, staged, peaceful):
+    folder = opened(staged)
+    kill = KillAProcess(folder, "refined")
+    RayCluster(threads=1, device="cpu").run(folder, kill)
+    assert kill.killed
+    assert_same(collect(folder).table, collect(peaceful).table)
+
+
+class KillAProcess:
+    """A watch: the process that works on the first run of a method is killed."""
+
+    def __init__(self, folder, method):
+        self.folder, self.killed = folder, False
+        self.runs = {job.identity for job in folder.jobs if job.method == method}
+
+    def __call__(self):
+        for worker in living_workers(self.folder) if not self.killed else []:
+            if worker["run"] in self.runs:
+                os.kill(worker["pid"], signal.SIGKILL)
+                self.killed = True
+        return bool(self.folder.pending())
+
+
+def test_first_stages_reach_the_nodes_by_a_storage(nodes, opened, staged, peaceful, tmp_path):
+    """Also those that were trained on this machine before, and that the storage does not have."""
+    folder, storage = opened(staged), tmp_path / "storage"
+    perform(folder, folder.jobs[0], "cpu")
+    table = run(folder, RayCluster(device="cpu", storage=storage.as_uri())).table
+    assert_same(table, collect(peaceful).table)
+    assert (storage / "runs" / folder.jobs[0].identity / "job.json").exists()
+
+
+def test_a_trained_first_stage_is_in_the_storage_before_it_is_measured(opened, staged, tmp_path):
+    folder, storage = opened(staged), Storage((tmp_path / "storage").as_uri())
+    second = next(job for job in folder.jobs if job.stages)
+    first = second.stages["first"]
+    outcomes = [perform_in_storage(folder, second, "cpu", lambda job, part, share: None, storage)]
+
+    def begin_second(job, part, share):
+        if part == "mig" and share > 0:
+            outcomes.append(perform_in_storage(folder, second, "cpu", lambda job, part, share: None, storage))
+
+    assert perform_in_storage(folder, first, "cpu", begin_second, storage)[0] == "done"
+    assert [outcome for outcome, _ in outcomes] == ["waiting", "done"]
 
 
 def test_an_interrupted_run_goes_on_from_the_storage(opened, finished, tmp_path):

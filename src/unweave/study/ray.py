@@ -5,12 +5,16 @@ the study's folder on a file system that all of them see, or a storage (s3://…
 
 The storage has the form of a study's folder: runs/ID/… and state/ID.attempts.json. A run is done in a folder of the
 node's own; checkpoints and scores get to the storage while it goes on, so that one which is lost with its node goes
-on elsewhere. What says that a run is done comes last.
+on elsewhere. What says that a run is trained, or done, comes after what it says that of.
+
+A run that needs others is given to Ray when these are trained, in the folder or in the storage, from which its node
+fetches them.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import shutil
 import socket
@@ -31,7 +35,7 @@ from unweave.data.storage.prepared import ENVIRONMENT_VARIABLE
 from unweave.errors import ArgumentError, DataError, DiskFullError, UnweaveError
 from unweave.files import scratch_folder, write_text
 from unweave.study.executors import Watch, thread_variables
-from unweave.study.folder import ATTEMPTS, PLAN, StudyFolder, count_crash
+from unweave.study.folder import ATTEMPTS, PLAN, TRAINED, StudyFolder, count_crash
 from unweave.study.perform import OnProgress, Outcome, load_data, perform
 from unweave.study.planning import Job
 from unweave.study.worker import Activity
@@ -106,6 +110,8 @@ class _Tasks:
         self.later: deque[tuple[float, Job]] = deque()
         self.running: dict[Any, Job] = {}
         self.troubles: dict[str, str] = {}
+        self.stored: set[str] = set()  # runs that others need and that are trained in the storage
+        self.asked: dict[str, float] = {}  # when the storage was asked for the others
         self.crashes, self.warned = 0, False
         self.storage = None if cluster.storage is None else Storage(cluster.storage)
         gpu = cluster.device == "cuda" or (cluster.device == "auto" and "GPU" in ray.cluster_resources())
@@ -134,10 +140,39 @@ class _Tasks:
         while self.later and self.later[0][0] < time.monotonic():
             self.waiting.append(self.later.popleft()[1])
         limit = self._limit() if self.waiting else 0
+        unready: list[Job] = []
         while self.waiting and len(self.running) < limit:
             job = self.waiting.popleft()
-            if not self.folder.is_done(job) and not self.folder.has_failed(job):
+            if self.folder.is_done(job) or self.folder.has_failed(job):
+                continue
+            if self._is_ready(job):
                 self.running[self.task.options(name=f"unweave: {job}").remote(self.work, job)] = job
+            else:
+                unready.append(job)
+        self.waiting.extendleft(reversed(unready))
+
+    def _is_ready(self, job: Job) -> bool:
+        """Whether a run can begin: what it needs is trained, and is where its node will look for it."""
+        if self.storage is None:
+            return self.folder.is_ready(job)
+        return all([self._in_storage(stage, self.storage) for stage in job.stages.values()])
+
+    def _in_storage(self, stage: Job, storage: Storage) -> bool:
+        """Whether the storage has a trained run; one that only this machine has is sent there."""
+        if stage.identity in self.stored:
+            return True
+        if self.asked.get(stage.identity, -math.inf) > time.monotonic() - _BUSY_SECONDS:
+            return False  # it was not, a moment ago
+        name = f"runs/{stage.identity}"
+        if not storage.has(f"{name}/{TRAINED}"):
+            if not self.folder.is_trained(stage):
+                self.asked[stage.identity] = time.monotonic()
+                return False
+            path = self.folder.run(stage.identity)
+            for file in _ordered(path, self.folder.done_file):
+                storage.put(file, f"{name}/{file.relative_to(path).as_posix()}")
+        self.stored.add(stage.identity)
+        return True
 
     def collect(self) -> None:
         """Take the answers of tasks that have ended."""
@@ -176,7 +211,7 @@ class _Tasks:
             self.waiting.append(job)
             return
         self.troubles.pop(answer.node, None)
-        if answer.outcome == "busy":
+        if answer.outcome in ("busy", "waiting"):  # a node may see what it needs later than we do
             self.later.append((time.monotonic() + _BUSY_SECONDS, job))
         elif self.storage is not None:
             fetch_run(self.folder, job, self.storage)
@@ -450,6 +485,8 @@ def perform_in_storage(
         local = replace(folder, root=scratch)
         copy = _Copy(local, job, storage)
         copy.fetch()
+        for stage in job.stages.values():
+            storage.get(f"runs/{stage.identity}", local.run(stage.identity))
 
         def report_and_send(job: Job, part: str, share: float) -> None:
             on_progress(job, part, share)
@@ -493,22 +530,28 @@ class _Copy:
     """Keeps the storage's copy of a run as the run is."""
 
     def __init__(self, folder: StudyFolder, job: Job, storage: Storage) -> None:
-        self.folder, self.storage = folder, storage
+        self.folder, self.job, self.storage = folder, job, storage
         self.path, self.attempts = folder.run(job.identity), folder.attempts(job.identity)
         self.sent: dict[str, tuple[int, int]] = {}
-        self.when = float("-inf")
+        self.when, self.trained = -math.inf, False
 
     def fetch(self) -> None:
         """Take what there is of the run."""
         for path in (self.path, self.attempts):
             self.storage.get(self._name(path), path)
         self.sent = {self._name(path): _version(path) for path in self._files()}
+        self.trained = self._name(self.path / TRAINED) in self.sent
 
     def send_now_and_then(self) -> None:
-        """Send what is new: at once when a run begins, so that its attempt counts, then every two minutes."""
-        if time.monotonic() - self.when > _SEND_SECONDS:
+        """Send what is new: at once when a run begins, so that its attempt counts, then every two minutes.
+
+        Also when its training is done: others may wait for that.
+        """
+        news = not self.trained and self.folder.is_trained(self.job)
+        if news or time.monotonic() - self.when > _SEND_SECONDS:
             with suppress(StorageError):  # the next one will get through, or the last one raises
                 self.send()
+                self.trained |= news
             self.when = time.monotonic()
 
     def send(self) -> None:
@@ -537,9 +580,10 @@ class _Copy:
 def _ordered(run: Path, done_file: str) -> list[Path]:
     """The files of a run, such that any first few of them are a run to go on from.
 
-    Its spec makes a folder a run; a history may be ahead of the checkpoint, not behind it.
+    Its spec makes a folder a run; a history may be ahead of the checkpoint, not behind it. What says that the run is
+    trained comes after its weights, what says that it is done comes last.
     """
-    order = {SPEC: 0, STATE: 2, WEIGHTS: 3, done_file: 4}
+    order = {SPEC: 0, STATE: 2, WEIGHTS: 3, TRAINED: 4, done_file: 5}
     files = [path for path in sorted(run.rglob("*")) if path.is_file() and not path.name.startswith(".")]
     return sorted(files, key=lambda path: order.get(path.name, 1))
 
