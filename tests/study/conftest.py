@@ -1,6 +1,7 @@
 """A study so small that a run of it takes a fraction of a second."""
 
 import copy
+import shutil
 from itertools import product
 from pathlib import Path
 
@@ -87,9 +88,9 @@ def opened(tiny, tmp_path):
 
 
 @pytest.fixture
-def staged(tiny):
+def staged(tiny, tmp_path):
     """The values of a study of six runs: two first stages, and two runs on top of each. Its file is imported."""
-    file = str(Path(__file__).with_name("staged.py"))
+    file = str(shutil.copy(Path(__file__).with_name("staged.py"), tmp_path))  # a file is imported once
     extensions.load([file])
     second = {"method": "refined", "latent_size": [1, 2], "first": {"method": "beta_vae", "beta": [1, 4]}}
     tiny["runs"] = {"product": [tiny["runs"]["product"][0], second, {"seed": 0}]}
