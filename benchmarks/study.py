@@ -76,13 +76,13 @@ def child(folder: Path, what: str, name: str = "") -> dict[str, Any] | list[str]
     import pandas  # noqa: F401  (imports are not what is measured)
 
     from unweave.figures.papers import PAPERS
-    from unweave.study import load
+    from unweave.study import load_results
 
     exhibits = {one.name: one for paper in PAPERS.values() for one in paper.exhibits}
     if what == "list":
         return list(exhibits)
     work: dict[str, Callable[[], dict[str, Any]]] = {
-        "load": lambda: timed(lambda: load(folder)),
+        "load": lambda: timed(lambda: load_results(folder)),
         "plan": lambda: timed(plan_study),
         "status": lambda: timed_status(folder),
         "exhibit": lambda: exhibit(folder, exhibits[name]),

@@ -1,9 +1,12 @@
 import json
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from unweave.data import registry
+from unweave.errors import UnweaveError
 from unweave.evaluation.inception import SECONDS
 from unweave.study import estimate as module
 from unweave.study.estimate import (
@@ -14,10 +17,10 @@ from unweave.study.estimate import (
     cores,
     data_facts,
     estimate,
-    training_rate,
+    training_rates,
 )
 from unweave.study.folder import StudyFolder
-from unweave.study.planning import plan
+from unweave.study.planning import Job, plan
 from unweave.study.scores import units
 from unweave.study.source import Source
 from unweave.study.spec import Evaluation, check
@@ -46,7 +49,7 @@ def test_every_data_set_has_facts(name: str) -> None:
 
 def test_time_and_disk_grow_with_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "best_packing", lambda root: Packing(2, 1, 1.8))
-    monkeypatch.setattr(module, "training_rate", lambda *args, **settings: (640.0, 2_000_000))
+    monkeypatch.setattr(module, "training_rates", lambda *args: ([320.0, 640.0, 640.0, 1280.0], 2_000_000))
     values = {
         "name": "s",
         "training": {"steps": 3600, "batch_size": 64},
@@ -57,7 +60,8 @@ def test_time_and_disk_grow_with_what_is_left(tmp_path: Path, monkeypatch: pytes
     folder = StudyFolder(tmp_path, "s", plan(study))
     facts = dict(estimate(folder, folder.jobs))
     assert facts["runs left"] == "10"
-    assert facts["training"] == "60 min of one core"  # 10 runs x 3,600 steps x 64 images at 640 a second
+    # 10 runs x 3,600 steps x 64 images at 640 a second
+    assert facts["training"] == "60 min (30 min to 2.0 h) of one core"
     assert facts["here"].endswith("2 processes of 1 threads")
     assert facts["disk"] == "0.0 GB when finished"
 
@@ -84,16 +88,79 @@ def test_another_machine_is_measured_anew(tmp_path: Path, monkeypatch: pytest.Mo
     assert "elsewhere-64" in json.loads((tmp_path / "packing.json").read_text())
 
 
+def job(method: str, **changes: Any) -> Job:
+    runs = {"data": "dsprites", "method": method, "seed": 0, **changes}
+    return plan(check(Source({"name": "s", "runs": runs}))).jobs[-1]
+
+
 def test_the_rate_is_of_real_training() -> None:
-    rate, size = training_rate("beta_vae", (64, 64, 1), 0.05, beta=2.0, latent_size=4)
-    assert rate > 0
+    rates, size = training_rates(
+        job("beta_vae", beta=2, latent_size=4), (64, 64, 1), 0.02, 3, time.process_time
+    )
+    assert len(rates) == 3
+    assert min(rates) > 0
     assert 1e6 < size < 1e7  # the papers' network: about half a million weights
 
 
 @pytest.mark.parametrize("method", ["idvae", "full_vae", "ss_ivae", "ada_gvae"])
 def test_methods_that_need_labels_or_pairs_have_a_rate(method: str) -> None:
-    assert training_rate(method, (64, 64, 1), 0.05)[0] > 0
-    assert training_rate(method, (64, 64, 1), 0.05, latent_size=2)[0] > 0
+    for changes in ({}, {"latent_size": 2}, {"labels": {"labelled": 0.1}} if method == "ss_ivae" else {}):
+        assert training_rates(job(method, **changes), (64, 64, 1), 0.01, 1, time.process_time)[0][0] > 0
+
+
+def test_both_kinds_of_runs_are_estimated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A first stage at 640 images a second, what is on top of it at 320."""
+    monkeypatch.setattr(module, "best_packing", lambda root: Packing(1, 1, 1.0))
+
+    def rates(job: Job, *args: object) -> tuple[list[float], int]:
+        return [320.0 if job.stages else 640.0], 1_000
+
+    monkeypatch.setattr(module, "training_rates", rates)
+    runs = {"data": "dsprites", "method": "ms_vae", "first": {"method": "vae"}, "seed": {"range": 2}}
+    study = check(
+        Source({"name": "s", "training": {"steps": 3600}, "runs": runs, "evaluation": {"metrics": ["mig"]}})
+    )
+    folder = StudyFolder(tmp_path, "s", plan(study))
+    facts = dict(estimate(folder, folder.jobs))
+    assert facts["runs left"] == "4"
+    assert facts["training"].startswith("36 min ")  # twice 6 and twice 12 minutes
+
+
+def test_data_is_told_apart_by_the_size_of_its_images(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "best_packing", lambda root: Packing(1, 1, 1.0))
+    shapes = []
+    monkeypatch.setattr(
+        module, "training_rates", lambda job, shape, *args: shapes.append(shape) or ([640.0], 1_000)
+    )
+    runs = {"data": "dsprites", "method": "vae", "image_size": [None, 32], "seed": 0}
+    study = check(Source({"name": "s", "runs": runs, "evaluation": {"metrics": ["mig"]}}))
+    folder = StudyFolder(tmp_path, "s", plan(study))
+    estimate(folder, folder.jobs)
+    assert sorted(shapes) == [(32, 32, 1), (64, 64, 1)]
+
+
+def test_what_cannot_learn_from_random_images_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "best_packing", lambda root: Packing(1, 1, 1.0))
+
+    def refuse(*args: object) -> None:
+        raise UnweaveError("needs music")
+
+    monkeypatch.setattr(module, "training_rates", refuse)
+    study = check(
+        Source(
+            {
+                "name": "s",
+                "runs": {"data": "dsprites", "method": "vae", "seed": 0},
+                "evaluation": {"metrics": ["mig"]},
+            }
+        )
+    )
+    folder = StudyFolder(tmp_path, "s", plan(study))
+    assert dict(estimate(folder, folder.jobs))["not counted"] == "vae: needs music"
 
 
 def test_cores_are_those_of_the_process() -> None:

@@ -2,9 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import unweave as uw
 from unweave.errors import ArgumentError, DataError
 from unweave.study.collecting import collect
-from unweave.study.results import COLUMNS, NotInStudyError, as_table, load, query, select, wide
+from unweave.study.results import COLUMNS, NotInStudyError, as_table, load_results, query, select, wide
 from unweave.study.spec import LABEL_MODES
 
 
@@ -36,19 +37,19 @@ def table():
 
 def test_load_takes_a_folder_or_a_file(finished):
     table = collect(finished).table
-    pd.testing.assert_frame_equal(load(finished.path), table)
-    pd.testing.assert_frame_equal(load(str(finished.path / "results.parquet")), table)
+    pd.testing.assert_frame_equal(load_results(finished.path), table)
+    pd.testing.assert_frame_equal(load_results(str(finished.path / "results.parquet")), table)
 
 
 def test_load_says_what_is_wrong(tmp_path):
     with pytest.raises(DataError, match="no results yet"):
-        load(tmp_path)
+        load_results(tmp_path)
     (tmp_path / "results.parquet").write_bytes(b"not parquet")
     with pytest.raises(DataError, match="not a results table"):
-        load(tmp_path)
+        load_results(tmp_path)
     pd.DataFrame({"run": ["a"]}).to_parquet(tmp_path / "results.parquet")
     with pytest.raises(DataError, match="it has no column 'data'"):
-        load(tmp_path)
+        load_results(tmp_path)
 
 
 def test_select_prefers_the_mean_and_the_first_protocol(table):
@@ -145,16 +146,21 @@ def test_a_table_of_an_older_version_gets_the_column_labels(tmp_path):
     names = ["mean", "mean_u_given", "sampled", "sampled_u_unknown", "mean_u_predicted"]
     table = as_table([row("a", "mig", 0.0, name) for name in names])
     table.drop(columns="labels").to_parquet(tmp_path / "old.parquet", index=False)
-    found = load(tmp_path / "old.parquet")
+    found = load_results(tmp_path / "old.parquet")
     assert found["labels"].tolist() == ["", "given", "", "unknown", "predicted"]
     assert found["representation"].tolist() == ["mean", "mean", "sampled", "sampled", "mean"]
     assert found.dtypes.to_dict() == table.dtypes.to_dict()
     assert list(found) == list(COLUMNS)
     table[:0].drop(columns="labels").to_parquet(tmp_path / "empty.parquet", index=False)
-    assert load(tmp_path / "empty.parquet").dtypes.to_dict() == table.dtypes.to_dict()
+    assert load_results(tmp_path / "empty.parquet").dtypes.to_dict() == table.dtypes.to_dict()
 
 
 def test_select_says_of_which_labels_there_are_scores():
     table = as_table([row("ivae", "mig", 0.9, labels="given")])
     with pytest.raises(NotInStudyError, match=r"'mig' for mean \(u given\) only, not mean"):
         select(table, "mig")
+
+
+def test_the_old_name_of_load_results(finished):
+    with pytest.warns(FutureWarning, match="load_results"):
+        pd.testing.assert_frame_equal(uw.study.load(finished.path), load_results(finished.path))

@@ -27,6 +27,7 @@ def paths(opened):
 
 def say(paths, pid, run, **changes):
     told = {"host": socket.gethostname(), "pid": pid, "time": time.time(), "started": time.time() - 100}
+    told["began"] = time.time() - 10
     told |= {"finished": 2, "run": run, "what": "vae on squares", "part": "training", "share": 0.5, **changes}
     paths.workers.mkdir(parents=True, exist_ok=True)
     path = paths.workers / f"{told['host']}-{pid}.json"
@@ -49,7 +50,8 @@ def test_runs_are_counted_by_state(paths, images):
     }
     assert [failure["error"] for failure in found.failures] == ["ValueError: purple"]
     assert [worker["pid"] for worker in found.workers] == [os.getpid()]
-    assert found.seconds_left == pytest.approx(3 / (2 / 100), rel=0.05)  # three runs at two in 100 s
+    # Two runs took 90 s; one is at it for 10 s, two wait.
+    assert found.seconds_left == pytest.approx(2 * 45 + 35, rel=0.05)
     assert worker_activity(paths) == "vae on squares (training 50%)"
 
 
@@ -119,3 +121,17 @@ def test_a_study_that_was_never_started(tmp_path):
 def test_watching_takes_neither_torch_nor_pandas():
     script = "import sys, unweave.study.status; sys.exit(bool({'torch', 'pandas'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0
+
+
+def test_the_time_left_falls_while_a_run_goes_on(paths):
+    """Whether or not a run has been finished; before that, the pace of those under way is all that is known."""
+    job = paths.read_plan()["runs"][3][0]
+    left = []
+    for seconds in (10, 20, 40):
+        say(paths, os.getpid(), job, began=time.time() - seconds, started=time.time() - 90 - seconds)
+        left.append(status(paths).seconds_left)
+    assert left == pytest.approx([125, 115, 95], rel=0.05)
+    say(paths, os.getpid(), job, began=time.time() - 10, finished=0, share=0.25)
+    assert status(paths).seconds_left == pytest.approx(2 * 40 + 30, rel=0.05)
+    say(paths, os.getpid(), job, began=time.time() - 10, finished=0, share=0.0)
+    assert status(paths).seconds_left is None

@@ -71,7 +71,7 @@ def simulate_results(
 
     Returns
     -------
-    a table with the columns of :func:`unweave.study.load`.
+    a table with the columns of :func:`unweave.study.load_results`.
 
     Examples
     --------

@@ -35,10 +35,10 @@ def demo(
 
 def _run_study(folder: Path, steps: int) -> None:
     from unweave.cli.study import run
-    from unweave.study.results import load
+    from unweave.study.results import load_results
 
     run(STUDY, [f"training.steps={steps}"], folder)
-    _show_scores(load(folder / STUDY), steps)
+    _show_scores(load_results(folder / STUDY), steps)
     print(f"The report: {folder / STUDY / 'report' / 'report.html'}")
 
 

@@ -11,6 +11,7 @@ from .planning import plan as plan
 from .results import NotInStudyError as NotInStudyError
 from .results import Results as Results
 from .results import load as load
+from .results import load_results as load_results
 from .results import query as query
 from .results import select as select
 from .results import wide as wide

@@ -44,6 +44,7 @@ def prepare(study: Study, source: Source | None, root: Path) -> StudyFolder:
     if missing:
         raise ArgumentError("method", ", ".join(missing), "this version of unweave does not have it")
     without_codes: dict[str, None] = {}
+    lacking: dict[str, None] = {}
     for job in _kinds(folder.pending()):
         try:
             data = _load_data(job)
@@ -54,10 +55,12 @@ def prepare(study: Study, source: Source | None, root: Path) -> StudyFolder:
                 labels = ", ".join(unit.label for unit in folder.units)
                 raise ArgumentError("metrics", labels, "none of them applies to this data")
         except MissingDataError as error:
-            raise MissingDataError(f"{error}\nOr leave it out: --set data=[…]") from error
+            lacking[str(error)] = None
         except ArgumentError as error:
             line = line_of_setting(error, job.settings(), source or Source({}))
             raise DataError(f"{line}: {job}: {error}") from error
+    if lacking:
+        raise MissingDataError("\n".join([*lacking, "Or leave it out: --set data=[…]"]))
     for name in without_codes:
         print(f"{name} gives images no codes: its runs are trained, and have no scores", file=sys.stderr)
     return folder

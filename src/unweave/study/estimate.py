@@ -2,20 +2,26 @@
 
 Training: each method is trained for a second on random images of each image shape of the study, and this machine's
 best packing of processes is measured once. Measuring: each metric is timed on random codes of a tenth of the points,
-and the time is scaled up; images are counted at the rate of the encoder. Both are estimates: where runs are finished
-in the same folder, what measuring them took is used instead.
+and the time is scaled up; images are counted at the rate of the encoder. Both are processor time: that of another
+program on a busy machine does not count. They are estimates: where runs are finished in the same folder, what measuring
+them took is used instead. How far they can be trusted is said by a range: of training by the slowest and the fastest
+piece of that second, of measuring by the quartiles of finished runs, or else half and twice the estimate.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import re
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -24,10 +30,10 @@ import numpy as np
 
 from unweave.data import FactorSpace
 from unweave.data.registry import RECIPES
+from unweave.data.storage.prepared import ENVIRONMENT_VARIABLE
 from unweave.errors import DamagedFileError, UnweaveError
 from unweave.evaluation.model_metrics import find_metric
 from unweave.files import read_json, write_text
-from unweave.methods.registry import describe
 from unweave.metrics import METRICS, score
 from unweave.progress import progress
 from unweave.study.executors import thread_variables
@@ -35,14 +41,16 @@ from unweave.study.folder import StudyFolder
 from unweave.study.perform import load_data, stand_in
 from unweave.study.planning import Job
 from unweave.study.scores import Unit, read_scores
+from unweave.study.spec import Training
 
-_SECONDS = 1.0
+_SECONDS, _PIECES = 1.0, 4
 _POINTS = 1_000  # points that a metric is timed on at most
 _ENCODING = 3.0  # images are encoded about three times as fast as they are trained on: no backward pass
 _SCORES_BYTES = 200_000
 _ENDLESS = 10**9  # images of a simulator
 _PACKING_SECONDS = 4.0  # each packing of processes is tried for so long
 _BATCH = 64
+_EACH = ("representation", "labels", "part")  # a metric is computed once for each of these
 
 
 class DataFacts(NamedTuple):
@@ -53,38 +61,85 @@ class DataFacts(NamedTuple):
     factors: tuple[int, ...]
 
 
+class Range(NamedTuple):
+    """An estimate in seconds, and between what it is expected to be."""
+
+    low: float
+    middle: float
+    high: float
+
+    def plus(self, other: Range, times: float = 1.0) -> Range:
+        """This and so many times another one, one after the other."""
+        return Range(*(mine + times * each for mine, each in zip(self, other, strict=True)))
+
+    def __str__(self) -> str:
+        return f"{_duration(self.middle)} ({_duration(self.low)} to {_duration(self.high)})"
+
+
+class Kind(NamedTuple):
+    """Runs whose steps take equally long: their methods, earlier stages included, and the images' shape."""
+
+    methods: str
+    shape: tuple[int, ...]
+
+
+class Cost(NamedTuple):
+    """What an image takes in training, in seconds of one core; and the bytes of a run's weights."""
+
+    seconds: Range
+    size: int
+
+
 def estimate(folder: StudyFolder, left: Sequence[Job]) -> list[tuple[str, str]]:
     """Facts on what is left to do, as names and values for people."""
     processes, threads, speedup = best_packing(folder.root)
-    facts = {job.data: data_facts(job.data, job.training["image_size"]) for job in reversed(left)}
-    kinds = dict.fromkeys((_methods(job), facts[job.data].shape) for job in left)
-    example = {(_methods(job), facts[job.data].shape): job for job in reversed(left)}
-    rates, sizes = {}, {}
-    with progress("Measuring", len(kinds) + len(facts), "pieces", transient=True) as advance:
-        for kind in kinds:
-            rates[kind], sizes[kind] = _train_shortly(example[kind], kind[1])
+    facts = {_data(job): data_facts(*_data(job)) for job in left}
+    examples = {_kind(job, facts): job for job in reversed(left)}
+    costs: dict[Kind, Cost] = {}
+    unknown: dict[str, str] = {}
+    evaluation: dict[tuple[str, int | None], float] = {}
+    with progress("Measuring", len(examples) + len(facts), "pieces", transient=True) as advance:
+        for kind, example in examples.items():
+            try:
+                costs[kind] = _train_shortly(example, kind.shape)
+            except UnweaveError as error:  # random images are nothing that it can learn from
+                unknown[example.method] = str(error)
             advance(1)
-        evaluation = {}
         for data, fact in facts.items():
-            encoding = _ENCODING * max(rate for (_, shape), rate in rates.items() if shape == fact.shape)
+            passes = [cost.seconds.middle for kind, cost in costs.items() if kind.shape == fact.shape]
+            encoding = _ENCODING / min(passes) if passes else math.inf
             evaluation[data] = sum(_seconds(unit, fact, encoding) for unit in folder.units)
             advance(1)
     known = _measured_seconds(folder)
-    training = measuring = disk = 0.0
+    training = measuring = Range(0.0, 0.0, 0.0)
+    disk = 0.0
     for job in left:
-        kind = (_methods(job), facts[job.data].shape)
-        training += job.training["steps"] * job.training["batch_size"] / rates[kind]
-        measuring += known.get(job.data, evaluation[job.data])
-        disk += sizes[kind] + _SCORES_BYTES
-    total = training + measuring
+        cost = costs.get(_kind(job, facts))
+        if cost is not None:
+            training = training.plus(cost.seconds, job.training["steps"] * job.training["batch_size"])
+            disk += cost.size + _SCORES_BYTES
+        guess = evaluation[_data(job)]
+        measuring = measuring.plus(known.get(_data(job), Range(guess / 2, guess, 2 * guess)))
+    total = training.plus(measuring)
+    here = Range(*(seconds / speedup for seconds in total))
     basis = "finished runs" if known else "random codes"
-    return [
+    lines = [
         ("runs left", f"{len(left):,}"),
-        ("training", f"{_duration(training)} of one core"),
-        ("measuring", f"{_duration(measuring)} of one core, estimated from {basis}"),
-        ("here", f"about {_duration(total / speedup)}: {processes} processes of {threads} threads"),
+        ("training", f"{training} of one core"),
+        ("measuring", f"{measuring} of one core, estimated from {basis}"),
+        ("here", f"about {here}: {processes} processes of {threads} threads"),
         ("disk", f"{disk / 1e9:,.1f} GB when finished"),
     ]
+    return lines + [("not counted", f"{method}: {reason}") for method, reason in unknown.items()]
+
+
+def _data(job: Job) -> tuple[str, int | None]:
+    """The data of a run, by name and size of the images."""
+    return job.data, job.training["image_size"]
+
+
+def _kind(job: Job, facts: Mapping[tuple[str, int | None], DataFacts]) -> Kind:
+    return Kind(_methods(job), facts[_data(job)].shape)
 
 
 def _methods(job: Job) -> str:
@@ -107,22 +162,32 @@ def _facts(shape: tuple[int, ...], images: int | None, space: FactorSpace | None
     return DataFacts(shape, _ENDLESS if images is None else images, sizes)
 
 
-def _train_shortly(job: Job, shape: tuple[int, ...]) -> tuple[float, float]:
-    """Images per second of training like a job, in this process on one thread; and the bytes of its weights."""
+def _train_shortly(job: Job, shape: tuple[int, ...]) -> Cost:
+    """What training like a job takes in this process on one thread."""
     import torch
 
-    taken = [name for name in describe(job.method).settings if name not in (*job.hyperparameters, "labels")]
-    own = {name: value for name, value in job.hyperparameters.items() if name not in job.stages}
-    settings = {name: job.training[name] for name in taken}
-    labels = job.training.get("labels")
-    if isinstance(labels, Mapping) and labels.get("labelled") is not None:
-        settings["labels"] = {"labelled": 0.5}  # both kinds of rows, whatever the share
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return training_rate(job.method, shape, _SECONDS, job.stages, **settings, **own)
+        with tempfile.TemporaryDirectory(prefix="unweave-") as scratch, _data_folder(scratch):
+            rates, size = training_rates(job, shape, _SECONDS / _PIECES, _PIECES, time.process_time)
     finally:
         torch.set_num_threads(before)
+    return Cost(Range(1 / max(rates), 1 / median(rates), 1 / min(rates)), size)
+
+
+@contextmanager
+def _data_folder(folder: str) -> Iterator[None]:
+    """Whatever methods keep of random images is kept elsewhere."""
+    before = os.environ.get(ENVIRONMENT_VARIABLE)
+    os.environ[ENVIRONMENT_VARIABLE] = folder
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[ENVIRONMENT_VARIABLE]
+        else:
+            os.environ[ENVIRONMENT_VARIABLE] = before
 
 
 def _seconds(unit: Unit, facts: DataFacts, encoding: float) -> float:
@@ -145,32 +210,47 @@ def _time_metric(unit: Unit, factors: tuple[int, ...]) -> float:
     train, test = min(unit.num_train, _POINTS), min(unit.num_test, _POINTS // 2)
     codes = rng.normal(size=(train + test, 10))
     labels = np.stack([rng.integers(0, size, train + test) for size in factors], axis=1)
-    params: dict[str, Any] = METRICS[unit.metric].settings(unit.protocol) | unit.params
-    if unit.metric == "downstream":
-        params["sizes"] = (train // 10,)
+    metric = METRICS[unit.metric]
+    params: dict[str, Any] = metric.parameters | metric.settings(unit.protocol) | unit.params
+    params, scale = _reduced(params, metric.sizes, train // 10, unit.num_train)
     start = time.process_time()
     try:
         score(unit.metric, codes[:train], labels[:train], (codes[train:], labels[train:]), **params)
     except UnweaveError:
         return 0.0  # it does not apply to such factors
-    scale = unit.num_train / train
-    if unit.metric == "downstream":
-        scale = sum(min(size, unit.num_train) for size in unit.params.get("sizes", (11_110,))) / (train // 10)
-    return (time.process_time() - start) * scale
+    return (time.process_time() - start) * (scale or unit.num_train / train)
 
 
-def _measured_seconds(folder: StudyFolder) -> dict[str, float]:
-    """Per data set the median time that measuring took, of runs that are done."""
-    seconds: dict[str, list[float]] = {}
+def _reduced(
+    params: dict[str, Any], sizes: Sequence[str], few: int, most: int
+) -> tuple[dict[str, Any], float | None]:
+    """Parameters whose numbers of points are ``few``, and how many times as many they were; None if there are none.
+
+    Examples
+    --------
+    >>> _reduced({"sizes": (10, 100, 1000), "seed": 0}, ["sizes"], 100, 500)
+    ({'sizes': (100,), 'seed': 0}, 6.1)
+    """
+    if not sizes:
+        return params, None
+    asked = {name: params[name] if isinstance(params[name], Sequence) else [params[name]] for name in sizes}
+    total = sum(min(size, most) for each in asked.values() for size in each)
+    reduced = {name: (few,) if isinstance(params[name], Sequence) else few for name in sizes}
+    return params | reduced, total / (few * len(sizes))
+
+
+def _measured_seconds(folder: StudyFolder) -> dict[tuple[str, int | None], Range]:
+    """Per data set the time that measuring took, of runs that are done: the median and the quartiles."""
+    seconds: dict[tuple[str, int | None], list[float]] = {}
     for job in folder.jobs:
         path = folder.run(job.identity) / folder.done_file
         if path.exists():
             once = {
-                (row["metric"].partition(".")[0], row["representation"], row["labels"]): row["seconds"]
+                (row["metric"].partition(".")[0], *(row.get(name, "") for name in _EACH)): row["seconds"]
                 for row in read_scores(path)
             }
-            seconds.setdefault(job.data, []).append(sum(once.values()))
-    return {data: median(values) for data, values in seconds.items()}
+            seconds.setdefault(_data(job), []).append(sum(once.values()))
+    return {data: Range(*np.quantile(values, [0.25, 0.5, 0.75]).tolist()) for data, values in seconds.items()}
 
 
 def _duration(seconds: float) -> str:
@@ -255,22 +335,17 @@ def _measure() -> dict[str, float]:
     return {packing: rate / alone for packing, rate in rates.items()}
 
 
-def training_rate(
-    method: str,
-    image_shape: tuple[int, ...],
-    seconds: float = _PACKING_SECONDS,
-    stages: Mapping[str, Job] | None = None,
-    **settings: object,
-) -> tuple[float, int]:
-    """Images per second of training a method on random images, in this process; and the bytes of its weights.
+def training_rates(
+    job: Job, image_shape: tuple[int, ...], seconds: float, pieces: int, clock: Callable[[], float]
+) -> tuple[list[float], int]:
+    """Images per second of training like a job on random images, piece by piece; and the bytes of its weights.
 
     The images have factors of two values, for methods that learn from labels or pairs; no more of them than latents.
-    Earlier ``stages`` are untrained.
+    Earlier stages are untrained.
     """
     import torch
 
     from unweave.data import from_arrays
-    from unweave.methods import create
     from unweave.networks import accelerate, keep_freed_memory
     from unweave.training.devices import create_fabric
     from unweave.training.loop import Session
@@ -278,10 +353,9 @@ def training_rate(
     from unweave.training.run import Run
 
     images = np.random.default_rng(0).integers(0, 256, (256, *image_shape), np.uint8)
-    count = min(4, int(settings.get("latent_size", 10)))  # type: ignore[call-overload]
+    count = min(4, int(job.training.get("latent_size", 10)))
     data = from_arrays(images, np.arange(len(images))[:, None] >> np.arange(count) & 1)
-    earlier = {name: stand_in(job, lambda _: data) for name, job in (stages or {}).items()}
-    model = create(method, data, **settings, **earlier)  # type: ignore[arg-type]
+    model = stand_in(_with_any_labels(job), lambda _: data).method
     model.initialise(0)
     keep_freed_memory()
     accelerate(model)
@@ -290,16 +364,30 @@ def training_rate(
     session = Session(Run(spec, model), data, create_fabric("cpu", 1, "32-true", "auto"), (), False)
     for step in range(3):  # the first steps make room
         session.step(step)
-    start, steps = time.monotonic(), 0
-    while time.monotonic() - start < seconds:
-        session.step(3 + steps)
-        steps += 1
-    weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
-    return steps * _BATCH / (time.monotonic() - start), weights
+    rates, step = [], 3
+    for _ in range(pieces):
+        start, begun = clock(), step
+        while step == begun or clock() - start < seconds:
+            session.step(step)
+            step += 1
+        rates.append((step - begun) * _BATCH / (clock() - start))
+    return rates, sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
+
+
+def _with_any_labels(job: Job) -> Job:
+    """A job that learns from whatever factors there are; labels for all rows, or for some where it has some."""
+    training = dict(job.training)
+    labels = training.get("labels")
+    if labels is not None:
+        some = isinstance(labels, Mapping) and labels.get("labelled") is not None
+        training["labels"] = {"labelled": 0.5} if some else None
+    stages = {name: _with_any_labels(stage) for name, stage in job.stages.items()}
+    return replace(job, training=training, stages=stages)
 
 
 if __name__ == "__main__":
     import torch
 
     torch.set_num_threads(int(sys.argv[1]))
-    print(training_rate("beta_vae", (64, 64, 1))[0])
+    example = Job("random", "beta_vae", {"beta": 4.0}, Training().model_dump(), 0, "")
+    print(training_rates(example, (64, 64, 1), _PACKING_SECONDS, 1, time.monotonic)[0][0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -110,8 +111,8 @@ class Results:
         return result
 
 
-def load(path: Path | str) -> pd.DataFrame:
-    """The results table of a study.
+def load_results(path: Path | str) -> pd.DataFrame:
+    """The results table of a study that was run, from its folder; :func:`unweave.study.load_study` reads study files.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ def load(path: Path | str) -> pd.DataFrame:
     --------
     >>> from unweave.study.results import as_table
     >>> as_table([]).to_parquet("results.parquet")
-    >>> list(uw.study.load("results.parquet"))[:6]
+    >>> list(uw.study.load_results("results.parquet"))[:6]
     ['run', 'data', 'method', 'strength_name', 'strength', 'seed']
     """
     file = Path(path) / TABLE if Path(path).is_dir() else Path(path)
@@ -154,6 +155,12 @@ def load(path: Path | str) -> pd.DataFrame:
     if missing:
         raise DataError(f"{file}: not a results table (it has no column {missing[0]!r})")
     return table
+
+
+def load(path: Path | str) -> pd.DataFrame:
+    """The old name of :func:`load_results`."""
+    warnings.warn("study.load is now called study.load_results", FutureWarning, stacklevel=2)
+    return load_results(path)
 
 
 def query(table: pd.DataFrame, sql: str) -> pd.DataFrame:

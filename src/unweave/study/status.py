@@ -121,7 +121,21 @@ def _signalled(pid: int) -> bool:
 
 
 def _seconds_left(counts: Counter[str], workers: list[dict[str, Any]]) -> float | None:
-    """What the runs that are left take at the rate of the workers that are alive now."""
-    rate = sum(w["finished"] / max(time.time() - w["started"], 1.0) for w in workers)
-    left = counts["running"] + counts["waiting"]
-    return left / rate if rate and left else None
+    """What the runs that are left take with the workers that are alive now; None if that is not known yet.
+
+    A run takes as long as those did that these workers have finished, or, before there are any, as those under way
+    will at their pace. What was done of the runs under way is done.
+    """
+    now = time.time()
+    busy = [(now - w.get("began", w["started"]), w) for w in workers if w["run"]]
+    finished = sum(w["finished"] for w in workers)
+    if finished:
+        under_way = sum(seconds for seconds, _ in busy)
+        each = (sum(now - w["started"] for w in workers) - under_way) / finished
+    else:
+        paces = [seconds / w["share"] for seconds, w in busy if w["part"] == "training" and w["share"]]
+        if not paces:
+            return None
+        each = sum(paces) / len(paces)
+    left = counts["waiting"] * each + sum(max(each - seconds, 0.0) for seconds, _ in busy)
+    return left / len(workers) if counts["running"] + counts["waiting"] else None

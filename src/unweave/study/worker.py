@@ -123,15 +123,19 @@ class Activity:
     def __init__(self, folder: Path) -> None:
         self.path = activity_file(folder, os.getpid())
         self.started, self.written = time.time(), 0.0
+        self.began, self.run = self.started, ""
         self.finished = 0
 
     def working(self, job: Job, part: str, share: float) -> None:
         """Write what is done now; at most once a second."""
+        if job.identity != self.run:
+            self.run, self.began = job.identity, time.time()
         if time.monotonic() - self.written > _REPORT_SECONDS or share == 0.0:
             self._write({"run": job.identity, "what": str(job), "part": part, "share": share})
 
     def idle(self, what: str) -> None:
         """Write that no run is worked on right now."""
+        self.run, self.began = "", time.time()
         self._write({"run": "", "what": what, "part": "", "share": 0.0})
 
     def close(self) -> None:
@@ -141,9 +145,9 @@ class Activity:
     def _write(self, current: dict[str, object]) -> None:
         self.written = time.monotonic()
         process = {"host": socket.gethostname(), "pid": os.getpid()}
-        times = {"time": time.time(), "started": self.started, "finished": self.finished}
+        times = {"time": time.time(), "started": self.started, "began": self.began}
         with suppress(OSError):  # who watches knows less; a disk that is full is the run's to tell
-            write_text(self.path, json.dumps({**process, **times, **current}))
+            write_text(self.path, json.dumps({**process, **times, "finished": self.finished, **current}))
 
 
 def _end_with(parent: int) -> None:
