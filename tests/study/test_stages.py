@@ -301,6 +301,26 @@ def test_a_first_stage_that_only_could_not_be_measured_is_good_enough(opened, st
     assert sum(folder.is_done(job) for job in folder.jobs) == 5
 
 
+def test_what_needs_a_run_waits_while_its_damaged_weights_are_made_again(opened, staged):
+    folder = opened(staged)
+    second = next(job for job in folder.jobs if job.stages)
+    first = second.stages["first"]
+    assert perform(folder, first, "cpu") == "done"
+    before = (folder.run(first.identity) / "weights.safetensors").read_bytes()
+    (folder.run(first.identity) / folder.done_file).unlink()
+    (folder.run(first.identity) / "weights.safetensors").write_bytes(before[: len(before) // 2])
+    seen = []
+
+    def begin_second(job, part, share):
+        if part == "training":
+            seen.append(perform(folder, second, "cpu"))
+
+    assert perform(folder, first, "cpu", begin_second) == "done"
+    assert set(seen) == {"waiting"}
+    assert (folder.run(first.identity) / "weights.safetensors").read_bytes() == before
+    assert perform(folder, second, "cpu") == "done"
+
+
 def test_status_says_what_waits_for_another_run(opened, staged):
     folder = opened(staged)
     paths = StudyPaths(folder.root, folder.name)

@@ -124,6 +124,8 @@ def _finish_repaired(folder: StudyFolder, job: Job, device: str, on_progress: On
 
 
 def _set_aside(error: DamagedFileError) -> None:
+    if error.path.name == WEIGHTS:  # runs that need this one wait until it is trained again
+        (error.path.parent / TRAINED).unlink(missing_ok=True)
     print(f"{error}: set aside as {set_aside(error.path).name}, and made again", file=sys.stderr, flush=True)
 
 
