@@ -15,13 +15,10 @@ from typing import Any
 from unweave.errors import DamagedFileError, DataError
 from unweave.files import read_json, replacing, set_aside, write_text
 from unweave.study.folder import StudyFolder
-from unweave.study.planning import Job
+from unweave.study.planning import SHARED, Job
 from unweave.study.results import TABLE, Results, as_table
 from unweave.study.scores import UDR, Unit, read_codes, read_scores
-from unweave.study.spec import TRAIN_SETTINGS
 from unweave.training.score_file import SCORES
-
-_SHARED = (*TRAIN_SETTINGS, "image_size")  # what an earlier stage takes over, unless it says otherwise
 
 
 def collect(folder: StudyFolder) -> Results:
@@ -115,7 +112,7 @@ def _settings(job: Job) -> dict[str, Any]:
 
 def _stage_settings(stage: Job, of: Job) -> dict[str, Any]:
     hyperparameters = {
-        f"method.{name}" if name in _SHARED else name: value for name, value in stage.hyperparameters.items()
+        f"method.{name}" if name in SHARED else name: value for name, value in stage.hyperparameters.items()
     }
     about = {
         "method": stage.method,
@@ -124,7 +121,7 @@ def _stage_settings(stage: Job, of: Job) -> dict[str, Any]:
         **stage.training,
         **hyperparameters,
     }
-    shared = {"data": of.data, "seed": of.seed, **{name: of.training[name] for name in _SHARED}}
+    shared = {name: value for name, value in of.settings().items() if name in SHARED}
     own = {name: value for name, value in about.items() if name not in shared or value != shared[name]}
     return own | {name: _stage_settings(earlier, stage) for name, earlier in stage.stages.items()}
 

@@ -32,7 +32,7 @@ _DEFAULTS = Training().model_dump()
 _SEED, _STAGE = uuid.uuid4().hex, uuid.uuid4().hex  # stand for these in what is hashed, and for nothing else
 _AXES = {"data set": "data"}  # arguments that a grid calls otherwise
 # What an earlier stage takes over from the run that needs it, unless it says otherwise.
-_SHARED = ("data", "seed", "image_size", *TRAIN_SETTINGS)
+SHARED = ("data", "seed", "image_size", "split", *TRAIN_SETTINGS)
 
 
 @dataclass(frozen=True)
@@ -303,7 +303,7 @@ class _Resolver:
 
     def _stage(self, name: str, point: Point) -> Job:
         """The run that is an earlier stage of the one at a point."""
-        shared = {key: point[key] for key in _SHARED if key in point}
+        shared = {key: point[key] for key in SHARED if key in point}
         try:
             return self.job({**shared, **below(point, name)})
         except UnweaveError as error:
