@@ -57,6 +57,10 @@ def replacing(path: Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         temporary.chmod(0o666 & ~_umask())  # some writers make files that only their owner can read
         temporary.replace(path)
+    except OSError as error:
+        if error.filename is None:  # a full disk does not say which file
+            error.filename = str(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 

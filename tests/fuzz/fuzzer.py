@@ -44,7 +44,7 @@ import unweave as uw
 from unweave.errors import UnweaveError
 
 SECONDS, BYTES = 20, 3 << 30
-BYTES_ONLY = ("data file mat", "data file Z")  # what is read are bytes, not a file
+BYTES_ONLY = ("data file a.mat", "data file a.Z")  # what is read are bytes, not a file
 
 
 # --- what is read ----------------------------------------------------------------------------------
@@ -294,6 +294,10 @@ def _data_files(root):
         "a.zip": lambda f: list(read_members(f / "a.zip", lambda name: True)),
         "a.tar.gz": lambda f: list(read_members(f / "a.tar.gz", lambda name: True)),
     }
+    from unweave.cli.evaluate import _read
+
+    np.savez(folder / "b.npz", codes=np.arange(12.0).reshape(6, 2), factors=array)
+    readers["b.npz"] = lambda f: [(key, value.tolist()) for key, value in _read(f / "b.npz").items()]
     with contextlib.suppress(UnweaveError):
         decompress((folder / "a.Z").read_bytes(), "a.Z")
         readers["a.Z"] = lambda f: decompress((f / "a.Z").read_bytes(), "a.Z")
@@ -303,7 +307,7 @@ def _data_files(root):
         with h5py.File(folder / "a.h5", "w") as file:
             file.create_dataset("images", data=array, compression="gzip")
         readers["a.h5"] = lambda f: read_hdf5(f / "a.h5", "images", (6, 4), np.uint8).tobytes()
-    return [Format(f"data file {name[2:]}", folder, (name,), read) for name, read in readers.items()]
+    return [Format(f"data file {name}", folder, (name,), read) for name, read in readers.items()]
 
 
 # --- what is wrong ---------------------------------------------------------------------------------
@@ -506,6 +510,12 @@ def fuzz(root, files, seed, only="", seconds=SECONDS):
         shutil.rmtree(work)
     limit_memory()
     counts, bad = defaultdict(Counter), []
+    with contextlib.suppress(KeyboardInterrupt):  # then with what was tried so far
+        _try_files(every, expected, files, seed, seconds, work, counts, bad)
+    return {name: dict(count) for name, count in counts.items()}, bad
+
+
+def _try_files(every, expected, files, seed, seconds, work, counts, bad):
     for number in range(files):
         rng = random.Random(f"{seed}-{number}")
         format = every[number % len(every)]
@@ -525,7 +535,6 @@ def fuzz(root, files, seed, only="", seconds=SECONDS):
             )
             bad[-1]["trace"] = trace
         shutil.rmtree(work)
-    return {name: dict(count) for name, count in counts.items()}, bad
 
 
 def limit_memory():

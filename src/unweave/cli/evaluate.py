@@ -24,7 +24,7 @@ from unweave.cli.options import (
     parse_settings,
 )
 from unweave.errors import ArgumentError, DataError, UnweaveError
-from unweave.files import write_text
+from unweave.files import check_regular, write_text
 
 Metrics = Annotated[
     str,
@@ -190,6 +190,8 @@ def _params(texts: Sequence[str], asked: Sequence[str] | None = None) -> dict[st
 def _read(path: Path) -> dict[str, Any]:
     import numpy as np
 
+    if path.exists():
+        check_regular(path)
     try:
         with path.open("rb") as file:
             if not zipfile.is_zipfile(file):  # numpy would take it for a pickle, and say so
@@ -200,11 +202,31 @@ def _read(path: Path) -> dict[str, Any]:
             arrays = np.load(file, allow_pickle=False)
             if "codes" not in arrays:
                 raise DataError(f"{path}: has no array 'codes', only {sorted(arrays)}")
+            _check_headers(path)
             return {key: arrays[key] for key in ("codes", "factors", "log_variance") if key in arrays}
     except FileNotFoundError as error:
         raise ArgumentError("file", str(path), "there is no such file") from error
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        LookupError,
+        MemoryError,
+        RuntimeError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         raise DataError(f"{path}: not an .npz file of plain arrays ({error})") from error
+
+
+def _check_headers(path: Path) -> None:
+    """Refuse arrays with damaged headers, of which NumPy would make what it can."""
+    from unweave.data.files.npy import read_npy_header
+
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            with archive.open(name) as stream:
+                read_npy_header(stream)
 
 
 def _report(

@@ -23,7 +23,7 @@ from torch import nn
 from unweave.data import Dataset
 from unweave.data.batches import Batch
 from unweave.errors import ArgumentError, UnweaveError
-from unweave.files import is_leftover, write_text
+from unweave.files import is_leftover, remove_leftovers, write_text
 from unweave.methods.method import Method, Player, Terms
 from unweave.networks import accelerate, keep_freed_memory
 from unweave.parameters import Count, Positive, TorchSeed, check_fields
@@ -150,6 +150,8 @@ def train(
     if folder is not None and pictures:
         callbacks = [*callbacks, create_pictures()]
     with _locked(folder if fabric.global_rank == 0 else None):
+        if folder is not None and fabric.global_rank == 0:
+            remove_leftovers(folder)
         finished = None if folder is None else _finished(folder, spec, method, data)
         fabric.barrier()  # all processes have read the directory before one writes to it
         if method.fresh:
