@@ -238,3 +238,15 @@ def test_inception_features_of_reconstructions(data):
     assert found.details["num_features"] == 2048
     assert not found.details["full_rank"]
     assert score("fid_random_z", Copy(), small, features="inception").value > 10
+
+
+def test_tables_show_the_parts_and_the_number_of_images(data):
+    params = {"fid_samples": {"features": colours}}
+    scores = uw.evaluate(Copy(), data, ["fid_samples", "reconstruction_error"], params=params)
+    lines = [line.split() for line in repr(scores).splitlines()]
+    assert lines[0] == ["metric", "value", "images"]
+    assert [line[0] for line in lines[2:9]] == [
+        "fid_samples", "kid", "kid_standard_error", "reconstruction_error", "l1", "l2", "l1_per_pixel",
+    ]  # fmt: skip
+    assert lines[2][2] == "80"
+    assert float(lines[3][1]) == pytest.approx(scores["fid_samples"].details["kid"], rel=1e-3)

@@ -259,6 +259,9 @@ def _show(
         text = f"{interval[0]:.4g} to {interval[1]:.4g}" if interval else ""
         points = points_text(score.details["points"]) if "points" in score.details else ""
         rows.append((name, f"{score.value:.6g}", text, protocol, points, score.num_images)[: len(columns)])
+        for part in score.shown:
+            cells = (f"{name}.{part}", f"{score.details[part]:.6g}", "", "", "", score.num_images)
+            rows.append(cells[: len(columns)])
     if rows:
         output.show_table(columns, rows)
     if json_file is not None:

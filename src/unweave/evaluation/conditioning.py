@@ -143,6 +143,7 @@ conditioning = Metric(
     takes="method",
     factors="none",
     parts={"m1": "M1", "m2": "M2", "m3": "M3", "m4": "M4"},
+    show_parts=True,
     sizes=("num_images",),
     capabilities=("encodes", "refines"),
     in_all=False,

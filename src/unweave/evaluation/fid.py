@@ -205,6 +205,7 @@ fid_reconstruction = Metric(
     takes="method",
     factors="none",
     parts={"kid": "KID", "kid_standard_error": "KID, standard error"},
+    show_parts=True,
     sizes=("num_images",),
     capabilities=("encodes", "decodes"),
     in_all=False,

@@ -49,6 +49,7 @@ reconstruction_error = Metric(
     takes="method",
     factors="none",
     parts={"l1": "L1", "l2": "L2", "l1_per_pixel": "L1 per pixel", "l2_per_pixel": "L2 per pixel"},
+    show_parts=True,
     sizes=("num_images",),
     capabilities=("encodes", "decodes"),
     in_all=False,

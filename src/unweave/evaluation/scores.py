@@ -118,4 +118,6 @@ class Scores(dict[str, Score]):
             if with_images:
                 row.append(score.num_images)
             rows.append(row)
+            for part in score.shown:
+                rows.append([f"  {part}", f"{score.details[part]:.4g}", *[""] * (len(row) - 2)])
         return rows

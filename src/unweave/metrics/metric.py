@@ -69,6 +69,8 @@ class Metric:
         of each parameter that a protocol sets: what it is about, and what it is in the paper and in the code.
     parts
         the labels of numbers in the details that are reported too: ``{"completeness": "DCI compl."}``.
+    show_parts
+        whether tables of scores print its parts below its value.
     sampled_parts
         what is computed from sampled codes whatever codes were asked for: names of details, "" for the value itself.
     rows
@@ -107,6 +109,7 @@ class Metric:
     protocols: Mapping[str, Params] = field(default_factory=dict)
     protocol_notes: Mapping[str, str] = field(default_factory=dict)
     parts: Mapping[str, str] = field(default_factory=dict)
+    show_parts: bool = False
     sampled_parts: tuple[str, ...] = ()
     rows: Callable[[Score, Sequence[str]], Mapping[str, float]] | None = None
     sizes: tuple[str, ...] = ()
@@ -259,7 +262,8 @@ class Metric:
         result = self.function(*inputs, **checked)
         if not isinstance(result, Score):
             result = Score(self._number(result), {}, self.parameters | checked)
-        return replace(result, metric=self.name, higher_is_better=self.higher_is_better)
+        shown = tuple(self.parts) if self.show_parts else ()
+        return replace(result, metric=self.name, higher_is_better=self.higher_is_better, shown=shown)
 
     def score(
         self,

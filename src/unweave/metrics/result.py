@@ -25,6 +25,8 @@ class Score:
         the metric's name.
     higher_is_better
         the metric's direction; None where it is not known.
+    shown
+        names of numbers in ``details`` that tables print below the value.
 
     Examples
     --------
@@ -40,6 +42,7 @@ class Score:
     params: dict[str, Any] = field(default_factory=dict)
     metric: str = field(default="", kw_only=True, compare=False)
     higher_is_better: bool | None = field(default=None, kw_only=True, compare=False)
+    shown: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
 
     def __float__(self) -> float:
         return self.value
