@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from unweave.cli.study_status import as_json
+from unweave.cli.study_status import as_json, show
 from unweave.errors import DataError
 from unweave.study.folder import StudyPaths
 from unweave.study.perform import perform
@@ -53,6 +53,19 @@ def test_runs_are_counted_by_state(paths, images):
     # Two runs took 90 s; one is at it for 10 s, two wait.
     assert found.seconds_left == pytest.approx(2 * 45 + 35, rel=0.05)
     assert worker_activity(paths) == "vae on squares (training 50%)"
+
+
+def test_problems_of_runs_that_are_done_are_shown(paths, capsys):
+    done = next(job[0] for job in paths.read_plan()["runs"])
+    (paths.run(done) / "problems.json").write_text('{"problems": ["the generator has collapsed"]}')
+    (problem,) = status(paths).problems
+    assert (problem["run"], problem["problem"]) == (done, "the generator has collapsed")
+    assert as_json(status(paths))["problems"] == [problem]
+    show(status(paths))
+    assert f"done {done}" in (printed := capsys.readouterr().out)
+    assert "but the generator has collapsed" in printed
+    (paths.run(done) / "problems.json").write_text("{")
+    assert status(paths).problems == []
 
 
 def test_a_run_that_is_done_has_not_failed(paths):

@@ -36,6 +36,8 @@ def show(summary: Status) -> None:
         print(_worker(worker))
     for failure in summary.failures[:_FAILURES_SHOWN]:
         print(_failure(failure))
+    for problem in summary.problems[:_FAILURES_SHOWN]:
+        print(_problem(problem))
 
 
 def watch_status(folder: StudyPaths) -> None:
@@ -62,6 +64,7 @@ def as_json(summary: Status) -> dict[str, Any]:
         "groups": groups,
         "workers": summary.workers,
         "failures": summary.failures,
+        "problems": list(summary.problems),
     }
 
 
@@ -78,6 +81,9 @@ def _tables(summary: Status) -> Group:
     lines += [Text(_failure(failure), "red") for failure in summary.failures[:_FAILURES_SHOWN]]
     if len(summary.failures) > _FAILURES_SHOWN:
         lines.append(Text(f"… and {len(summary.failures) - _FAILURES_SHOWN} more failures", "red"))
+    lines += [Text(_problem(problem), "yellow") for problem in summary.problems[:_FAILURES_SHOWN]]
+    if len(summary.problems) > _FAILURES_SHOWN:
+        lines.append(Text(f"… and {len(summary.problems) - _FAILURES_SHOWN} more problems", "yellow"))
     if summary.seconds_left is not None:
         lines.append(Text(f"about {summary.seconds_left / 60:,.0f} min left"))
     if not summary.workers and summary.counts["waiting"]:
@@ -108,3 +114,8 @@ def _worker(worker: dict[str, Any]) -> str:
 def _failure(failure: dict[str, Any]) -> str:
     run = f"{failure['method']} on {failure['data']}, seed {failure['seed']}"
     return f"failed {failure['run']} ({run}): {failure['error']}"
+
+
+def _problem(problem: dict[str, Any]) -> str:
+    run = f"{problem['method']} on {problem['data']}, seed {problem['seed']}"
+    return f"done {problem['run']} ({run}), but {problem['problem']}"

@@ -217,6 +217,8 @@ def train(
     if run.records:
         last = {name: f"{value:,.4g}" for name, value in run.records[-1].items()}
         print(", ".join(f"{name} {value}" for name, value in last.items()))
+    for problem in run.problems:
+        print(f"warning: {problem}")
     print(folder)
 
 

@@ -234,6 +234,16 @@ class Method(nn.Module):
         """How training batches of ``data`` are drawn; by default, images alone."""
         return ImageBatches(data)
 
+    def problems(self, records: Sequence[Mapping[str, float]]) -> list[str]:
+        """What a run's records say went wrong, in sentences: a run shows them wherever it shows itself.
+
+        Parameters
+        ----------
+        records
+            the logged values of all players, one mapping per logged step, first to last.
+        """
+        return []
+
     def initialise(self, seed: int) -> None:
         """Draw all weights anew: Glorot uniform, zero bias."""
         initialise(self, torch.Generator().manual_seed(seed))

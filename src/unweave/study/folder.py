@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # to watch a study takes neither torch nor pydantic
     from unweave.study.spec import Study
 
 SPEC, PLAN = "study.yaml", "plan.json"
+PROBLEMS = "problems.json"  # of a run: what went wrong in its training though it ended, if anything did
 TRAINED = "job.json"  # of a run: what it is; it appears when the training is done
 _PLAN_LIMIT = 1 << 30
 ATTEMPTS = 5  # a run that takes down so many processes without progress has failed
@@ -105,6 +106,13 @@ class StudyPaths:
         if not all(map(_is_planned_run, runs)):
             raise DamagedFileError(self.path / PLAN, "a run in it is not a list that begins with its names")
         return content
+
+    def read_problems(self, identity: str) -> list[str]:
+        """What went wrong in the training of a run that ended, as far as the file that says so can be read."""
+        try:
+            return [str(problem) for problem in read_json(self.run(identity) / PROBLEMS)["problems"]]
+        except (FileNotFoundError, DataError, KeyError, TypeError):
+            return []
 
     def read_failure(self, identity: str, done_file: str) -> dict[str, Any]:
         """Why a run failed, as far as the file that says so can be read."""

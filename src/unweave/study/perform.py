@@ -19,7 +19,7 @@ from unweave.errors import DamagedFileError, DataError, DiskFullError
 from unweave.files import check_no_links, is_full, remove_leftovers, set_aside, write_text
 from unweave.methods import EncodesWithLabels, Method, create
 from unweave.methods.registry import describe
-from unweave.study.folder import ATTEMPTS, TRAINED, StudyFolder, begin_attempt
+from unweave.study.folder import ATTEMPTS, PROBLEMS, TRAINED, StudyFolder, begin_attempt
 from unweave.study.planning import Job
 from unweave.study.scores import applicable, gather, measure, with_labels
 from unweave.study.spec import TRAIN_SETTINGS
@@ -154,6 +154,8 @@ def _finish(folder: StudyFolder, job: Job, device: str, on_progress: OnProgress)
         **settings,
     )
     seconds = time.monotonic() - start
+    if run.problems:
+        write_text(path / PROBLEMS, json.dumps({"problems": run.problems}))
     write_text(path / TRAINED, json.dumps(job.as_dict(), indent=1))
     known = method.label_modes if isinstance(method, EncodesWithLabels) else ()
     modes = [mode for mode in known if mode in folder.study.evaluation.labels]

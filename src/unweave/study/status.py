@@ -6,6 +6,7 @@ import os
 import socket
 import time
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,10 @@ _UNKNOWN |= {"run": "", "what": "", "part": "", "share": 0.0}
 
 @dataclass(frozen=True)
 class Status:
-    """Counts of runs by state, over all and per data set and method; what the workers do; why runs failed."""
+    """Counts of runs by state, over all and per data set and method; what the workers do; why runs failed.
+
+    ``problems`` are those of runs that ended, such as a GAN that has collapsed: their run, data, method, seed, problem.
+    """
 
     name: str
     counts: Counter[str]
@@ -32,6 +36,7 @@ class Status:
     failures: list[dict[str, Any]]
     seconds_left: float | None
     blocked: int = 0  # of the waiting runs, those that need another one first
+    problems: Sequence[dict[str, Any]] = ()
 
 
 def status(paths: StudyPaths) -> Status:
@@ -46,11 +51,14 @@ def status(paths: StudyPaths) -> Status:
     runs, done_file = str(paths.runs), plan["done"]
     untrained: set[str] = set()
     blocked = 0
+    problems: list[dict[str, Any]] = []
     for job, data, method, strength, seed, _, *needs in plan["runs"]:  # after those that it needs
         missing = [stage for one in needs for stage in one.values() if stage in untrained]
         blamed = next((stage for stage in missing if stage in failures), None)
         if os.path.exists(f"{runs}/{job}/{done_file}"):  # noqa: PTH110  (thousands of them: Path is slow)
             state = "done"
+            about = {"run": job, "data": data, "method": method, "seed": seed}
+            problems += [{**about, "problem": problem} for problem in paths.read_problems(job)]
         elif job in failed:
             state = "failed"
             about = {"data": data, "method": method, "strength": strength, "seed": seed}
@@ -67,7 +75,7 @@ def status(paths: StudyPaths) -> Status:
         groups[data, method][state] += 1
     counts: Counter[str] = sum(groups.values(), Counter())
     left = _seconds_left(counts, workers)
-    return Status(paths.name, counts, dict(groups), workers, list(failures.values()), left, blocked)
+    return Status(paths.name, counts, dict(groups), workers, list(failures.values()), left, blocked, problems)
 
 
 def _why(failure: dict[str, Any]) -> str:

@@ -55,6 +55,8 @@ def _facts(run: Run) -> dict[str, str]:
     if run.records:
         last = {name: value for name, value in run.records[-1].items() if name != "step"}
         facts["last record"] = ", ".join(f"{name} {value:,.4g}" for name, value in last.items())
+    if run.problems:
+        facts["problems"] = "; ".join(run.problems)
     if run.path is not None:
         facts["directory"] = str(run.path)
         facts |= _scores(run.path / SCORES)

@@ -94,6 +94,11 @@ class Run:
         return self.step >= self.spec.steps
 
     @property
+    def problems(self) -> list[str]:
+        """What went wrong in training, by the method's own judgement of the records: that a GAN has collapsed."""
+        return self.method.problems(self.records)
+
+    @property
     def history(self) -> pd.DataFrame:
         """The logged values as a frame: one row per logged step, one column per value."""
         import pandas as pd
@@ -212,7 +217,9 @@ class Run:
     def __repr__(self) -> str:
         kept = "in memory" if self.path is None else f"in {self.path}"
         steps = f"{self.step:,} of {self.spec.steps:,} steps"
-        return f"Run({self.spec.method.name} on {self.spec.data['name']}: {steps}, seed {self.spec.seed}, {kept})"
+        problems = "".join(f"; {problem}" for problem in self.problems)
+        what = f"{self.spec.method.name} on {self.spec.data['name']}"
+        return f"Run({what}: {steps}, seed {self.spec.seed}, {kept}{problems})"
 
     def _repr_html_(self) -> str:
         from unweave.training.card import run_card

@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 import torch
 
+import unweave as uw
 from unweave.methods.gan.collapse import (
+    collapse_problems,
     collapse_terms,
     ranking_accuracy,
     relative_diversity,
@@ -43,3 +45,44 @@ def test_accuracies():
     assert threshold_accuracy(real, fake).item() == pytest.approx(4 / 6)
     assert ranking_accuracy(real, fake).item() == pytest.approx(7 / 9)
     assert ranking_accuracy(real + 100, fake + 100).item() == pytest.approx(7 / 9)
+
+
+def records(*values):
+    return [
+        {
+            "step": step,
+            "diversity": diversity,
+            "collapsed": float(diversity < 0.5),
+            "discriminator_accuracy": a,
+        }
+        for step, (diversity, a) in enumerate(values)
+    ]
+
+
+def test_a_run_that_collapsed_at_its_end_says_so():
+    good, collapsed = (0.9, 0.7), (0.2, 0.7)
+    assert collapse_problems([]) == []
+    assert collapse_problems([{"step": 1, "loss": 2.0}]) == []
+    assert collapse_problems(records(*[collapsed] * 6, *[good] * 2)) == []  # it has recovered
+    (problem,) = collapse_problems(records(*[good] * 6, *[collapsed] * 2))
+    assert "has collapsed: its images differ 0.20 times as much as real ones" in problem
+
+
+def test_a_discriminator_that_has_won_is_a_problem():
+    assert collapse_problems(records((0.9, 1.0), (0.9, 0.8))) == []
+    (problem,) = collapse_problems(records((0.9, 0.8), (0.9, 1.0)))
+    assert "right about 100.0% of the images" in problem
+
+
+@pytest.mark.parametrize("name", ["infogan", "cgan"])
+def test_a_run_shows_its_problems(digits, name, tmp_path):
+    method = uw.methods.create(name, digits, noise_size=4, width=4)
+    run = uw.train(method, digits, 1, batch_size=4, out=tmp_path / "run", pictures=False)
+    assert any(
+        "has collapsed" in problem for problem in run.problems
+    )  # a new generator's images are all grey
+    assert "the generator has collapsed" in repr(run)
+    assert "the generator has collapsed" in run._repr_html_()
+    assert uw.load(tmp_path / "run").problems == run.problems
+    run.records[-1] |= {"collapsed": 0.0, "discriminator_accuracy": 0.7}
+    assert "collapsed" not in repr(run)

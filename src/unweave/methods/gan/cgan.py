@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from unweave.data.batches import Batch
 from unweave.errors import ArgumentError
-from unweave.methods.gan.collapse import check_batch_size
+from unweave.methods.gan.collapse import check_batch_size, collapse_problems
 from unweave.methods.gan.generator import Generator
 from unweave.methods.gan.terms import cross_entropy_terms
 from unweave.methods.label_layout import LabelLayout
@@ -125,6 +126,10 @@ class CGAN(LabelledMethod):
         with frozen(self.discriminator):
             logits = self.discriminator(game.fake, label_channels(game.u, game.fake))
         return Terms.of(generator=(generator_loss(logits), 1.0))
+
+    def problems(self, records: Sequence[Mapping[str, float]]) -> list[str]:
+        """Whether the generator has collapsed, or the discriminator has won."""
+        return collapse_problems(records)
 
     # --- capabilities -----------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import torch
 from torch import Tensor
 
@@ -10,6 +12,7 @@ from unweave.errors import ArgumentError
 from unweave.methods.method import Terms
 
 LEAST_DIVERSITY = 0.5  # generated images that differ half as much as real ones do
+MOST_ACCURACY = 0.99  # of a discriminator that no generated image misleads
 
 
 @torch.no_grad()
@@ -74,6 +77,43 @@ def ranking_accuracy(real: Tensor, fake: Tensor) -> Tensor:
     tensor(0.7500)
     """
     return (real[:, None] > fake[None, :]).float().mean()
+
+
+def collapse_problems(records: Sequence[Mapping[str, float]]) -> list[str]:
+    """What the records of a GAN's run say went wrong in its last quarter: what training was like before has passed.
+
+    A generator has collapsed if more than half of the records say so. It learns nothing if the discriminator is right
+    about 99 % of the images or more.
+
+    Parameters
+    ----------
+    records
+        with ``diversity``, ``collapsed`` and the accuracy of the discriminator or critic.
+
+    Examples
+    --------
+    >>> collapse_problems([{"step": 8.0, "diversity": 0.1, "collapsed": 1.0, "discriminator_accuracy": 0.6}])
+    ['the generator has collapsed: its images differ 0.10 times as much as real ones (less than 0.5)']
+    """
+    last = [record for record in records if "collapsed" in record]
+    last = last[-max(1, len(last) // 4) :]
+    if not last:
+        return []
+    problems = []
+    diversity = [record["diversity"] for record in last]
+    if sum(record["collapsed"] for record in last) > len(last) / 2:
+        times = sum(diversity) / len(diversity)
+        problems.append(
+            f"the generator has collapsed: its images differ {times:.2f} times as much as real ones "
+            f"(less than {LEAST_DIVERSITY:g})"
+        )
+    accuracy = [record["discriminator_accuracy"] for record in last if "discriminator_accuracy" in record]
+    if accuracy and sum(accuracy) / len(accuracy) >= MOST_ACCURACY:
+        problems.append(
+            f"the discriminator is right about {sum(accuracy) / len(accuracy):.1%} of the images: "
+            "the generator learns little from it"
+        )
+    return problems
 
 
 def check_batch_size(batch: Batch) -> None:

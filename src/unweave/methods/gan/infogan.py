@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Annotated, NamedTuple
 
 import torch
@@ -11,7 +12,7 @@ from annotated_types import Ge
 from torch import Tensor, nn
 
 from unweave.data.batches import Batch
-from unweave.methods.gan.collapse import check_batch_size
+from unweave.methods.gan.collapse import check_batch_size, collapse_problems
 from unweave.methods.gan.generator import Generator
 from unweave.methods.gan.terms import cross_entropy_terms
 from unweave.methods.method import Method, OptimiserSettings, Player, Posterior, Terms
@@ -186,6 +187,10 @@ class InfoGAN(Method):
     def continuous_log_density(self, continuous: Tensor, posterior: CodePosterior) -> Tensor:
         """log Q(c_2|x) (n,) of continuous codes (n, d)."""
         return correlated_log_density(continuous, posterior.mean, posterior.log_variance, self.correlation)
+
+    def problems(self, records: Sequence[Mapping[str, float]]) -> list[str]:
+        """Whether the generator has collapsed, or the discriminator has won."""
+        return collapse_problems(records)
 
     # --- capabilities -----------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ unsupervised, C are the codes of a VAE with few of them (a beta-VAE of 6 latents
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -18,10 +18,10 @@ from unweave.data import Dataset
 from unweave.data.batches import Batch, Batches
 from unweave.data.supervision.labels import Labels
 from unweave.errors import ArgumentError
-from unweave.methods.gan.collapse import check_batch_size
+from unweave.methods.gan.collapse import check_batch_size, collapse_problems
 from unweave.methods.gan.generator import Generator
 from unweave.methods.gan.terms import cross_entropy_terms
-from unweave.methods.method import Method, OptimiserSettings, Player, Posterior, Terms
+from unweave.methods.method import Encodes, Method, OptimiserSettings, Player, Posterior, Terms
 from unweave.methods.registry import register_method
 from unweave.methods.spec import Stage
 from unweave.methods.stages.first_stage import FirstStage, check_same_data
@@ -82,7 +82,7 @@ class MSGAN(Method):
     modulation
         how z enters G: per "channel" as in the paper, or per channel and "position" as in its code.
     width
-        channels of the discriminator's convolution next to the image.
+        channels of the convolutions next to the image.
     ema
         the weight of the past in the average of the generator's weights that images are generated with; 0: none.
     other_data
@@ -96,6 +96,11 @@ class MSGAN(Method):
     >>> method.parts, method.sample(5).shape
     ({'c': slice(0, 3, None)}, torch.Size([5, 1, 28, 28]))
     """
+
+    @classmethod
+    def kind_for(cls, settings: Mapping[str, Any]) -> type[Method]:
+        """An :class:`EncodingMSGAN` where the first stage encodes."""
+        return EncodingMSGAN if isinstance(settings.get("first"), Encodes) else cls
 
     def __init__(
         self,
@@ -111,10 +116,8 @@ class MSGAN(Method):
     ) -> None:
         super().__init__()
         self.first = FirstStage(first, image_shape, may_be_supervised=True)
-        if not self.first.supervised:  # what a method can do is a matter of its class
-            self.__class__ = EncodingMSGAN
         self.noise_size, self.y_from, self.other_data = noise_size, y_from, other_data
-        self.generator = Generator(AdaINDecoder(image_shape, noise_size, modulation), ema)
+        self.generator = Generator(AdaINDecoder(image_shape, noise_size, modulation, width), ema)
         self.discriminator = ImageDiscriminator(image_shape, image_shape[2], width=width)
         self.initialise(0)
 
@@ -175,6 +178,10 @@ class MSGAN(Method):
         with frozen(self.discriminator):
             logits = self.discriminator(game.fake, game.y)
         return Terms.of(generator=(generator_loss(logits), 1.0))
+
+    def problems(self, records: Sequence[Mapping[str, float]]) -> list[str]:
+        """Whether the generator has collapsed, or the discriminator has won."""
+        return collapse_problems(records)
 
     def initialise(self, seed: int) -> None:
         """Draw the second stage's weights anew (Glorot uniform, zero bias); the first stage keeps its own."""
