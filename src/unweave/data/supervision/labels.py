@@ -29,6 +29,7 @@ from unweave.errors import ArgumentError, unknown_name
 from unweave.parameters import Fraction, check_value
 
 Encoding = Literal["scaled", "one_hot", "mixed"]
+LabelledImages = Literal["mixed", "apart"]
 Sizes = Sequence[int | None]
 MOST_ENTRIES = 2**15  # of one-hot labels in u; the networks of a prior have 1,000 weights or more for each
 _FEW = 64  # images by which the rows are recognised that an array of labels belongs to
@@ -163,6 +164,7 @@ def labels_of(
     noise: float = 0.0,
     labelled: float | int | None = None,
     seed: int = 0,
+    batches: LabelledImages = "mixed",
 ) -> Labels:
     """The labels u of a data set, as a method that learns from them gets them.
 
@@ -189,6 +191,9 @@ def labels_of(
         that have any in ``array``.
     seed
         which rows these are, as :func:`unweave.data.labelled_subset` has it; and of the noise.
+    batches
+        how a semi-supervised method learns from labelled images: "mixed", its loss is the mean over images as they
+        come, labelled or not; "apart", the mean over images taken without labels plus that over labelled ones.
 
     Examples
     --------
@@ -197,10 +202,12 @@ def labels_of(
     array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
     """
     check_value("encoding", encoding, Encoding)
+    check_value("batches", batches, LabelledImages)
     bins, noise, labelled, seed = to_python((bins, noise, labelled, seed))
     _check_options(data, bins, noise, labelled, seed)
     chosen, has_any = _listed(names), None
-    options = {"bins": bins, "noise": float(noise) or None, "labelled": labelled, "seed": seed or None}
+    options: dict[str, Any] = {"bins": bins, "noise": float(noise) or None, "labelled": labelled}
+    options |= {"seed": seed or None, "batches": None if batches == "mixed" else batches}
     spec: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     given = None if array is None else _label_array(array, data, encoding)
     if given is None:
@@ -248,7 +255,8 @@ def labels_from_spec(spec: Mapping[str, Any], data: Dataset, array: ArrayLike | 
             None,
             "the method learns from an array, which it needs again: uw.load(path, labels=array)",
         )
-    options = {key: spec[key] for key in ("encoding", "bins", "noise", "labelled", "seed") if key in spec}
+    known = ("encoding", "bins", "noise", "labelled", "seed", "batches")
+    options = {key: spec[key] for key in known if key in spec}
     names = [column["name"] for column in spec["columns"]]
     try:
         labels = labels_of(data, names, array=array if "array" in spec else None, **options)

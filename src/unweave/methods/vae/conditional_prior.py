@@ -35,6 +35,7 @@ class ConditionalPrior(nn.Module):
     """
 
     encoder: nn.Module
+    learns_from_labels = False  # whether its own loss is on true labels, where labelled images come apart
 
     def __init__(self, hidden_size: Count = HIDDEN_SIZE) -> None:
         super().__init__()
@@ -139,6 +140,7 @@ class LabelVAE(ConditionalPrior):
 
     decoder: nn.Module
     log_variance: Tensor
+    learns_from_labels = True
 
     def __init__(self, label_variance: Positive | None = None, hidden_size: Count = HIDDEN_SIZE) -> None:
         super().__init__(hidden_size)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from unweave.arrays import ArrayLike
 from unweave.data import Dataset
-from unweave.data.batches import Batch
+from unweave.data.batches import Batch, LabelledBatch
 from unweave.data.supervision.labels import Labels
 from unweave.errors import ArgumentError
 from unweave.methods.label_layout import LabelLayout
@@ -25,7 +25,7 @@ from unweave.methods.spec import VAESpec
 from unweave.methods.vae.composition import Composition
 from unweave.methods.vae.conditional_prior import ConditionalPrior
 from unweave.methods.vae.label_predictor import LabelPredictor
-from unweave.methods.vae.terms import ConditionalPass, PredictedPass
+from unweave.methods.vae.terms import ApartPass, ConditionalPass, PredictedPass
 from unweave.methods.vae.vae import VAE, Networks
 from unweave.networks import GaussianEncoder
 from unweave.objectives import kl_between, reparameterise, standard_noise
@@ -163,6 +163,8 @@ class ConditionalVAE(VAE):
         batch = self.supervision.check_labelled(batch)
         if self.predictor is None:
             return ConditionalPass(**self._conditioned(batch, batch.u, step, generator))
+        if batch.labelled is not None and self.labelled_apart:
+            return self._apart(self.predictor, batch, batch.labelled, step, generator)
         prediction = self.predictor.predict(batch.images)
         drawn = prediction.sample(self.predictor.temperature, generator)
         u = torch.where(batch.u.isnan(), drawn, batch.u)
@@ -181,11 +183,40 @@ class ConditionalVAE(VAE):
     def loss(self, forward_pass: Any) -> Terms:
         """The model's objective: reconstruction, the terms, and those of the prior and of q(u|x)."""
         total = super().loss(forward_pass)
-        for part in self._conditioning():
-            total.add(part(forward_pass))
+        if not isinstance(forward_pass, ApartPass):
+            for part in self._conditioning():
+                total.add(part(forward_pass))
+            return total
+        labelled = super().loss(forward_pass.labelled_pass)
+        values = {f"labelled_{name}": value for name, value in labelled.values.items()}
+        total.add(Terms(values, {f"labelled_{name}": weight for name, weight in labelled.weights.items()}))
+        total.add(self.prior(forward_pass.labelled_pass if self.prior.learns_from_labels else forward_pass))
+        if self.predictor is not None:
+            total.add(self.predictor(forward_pass))
         return total
 
     # --- inside ---------------------------------------------------------------------------------------
+
+    def _apart(
+        self,
+        predictor: LabelPredictor,
+        batch: LabelledBatch,
+        labelled: LabelledBatch,
+        step: int,
+        generator: torch.Generator | None,
+    ) -> ApartPass:
+        """Images taken without labels, and labelled ones, each with a forward pass of its own."""
+        prediction, of_labelled = predictor.predict(batch.images), predictor.predict(labelled.images)
+        drawn, filling = (q.sample(predictor.temperature, generator) for q in (prediction, of_labelled))
+        known = torch.where(labelled.u.isnan(), filling, labelled.u)
+        return ApartPass(
+            **self._conditioned(batch, drawn, step, generator),
+            missing=~self.layout.known(torch.full_like(batch.u, torch.nan)),
+            prediction=prediction,
+            labelled_u=labelled.u,
+            labelled_prediction=of_labelled,
+            labelled_pass=ConditionalPass(**self._conditioned(labelled, known, step, generator)),
+        )
 
     def _conditioned(
         self, batch: Batch, u: Tensor, step: int, generator: torch.Generator | None
@@ -198,6 +229,9 @@ class ConditionalVAE(VAE):
         if composition.prior is None:
             raise ArgumentError("prior", None, f"{self.spec.name} needs one: its encoder takes labels")
         self.prior, self.predictor = composition.prior, composition.predictor
+        self.labelled_apart = (self.spec.labels or {}).get("batches") == "apart"
+        if self.labelled_apart and self.predictor is None:
+            raise ArgumentError("batches", "apart", f"{self.spec.name} needs the labels of all images")
         for part in self._conditioning():
             part.attach(self.spec)
 

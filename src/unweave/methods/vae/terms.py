@@ -178,6 +178,19 @@ class PredictedPass(ConditionalPass):
     labelled_prediction: LabelDistribution
 
 
+@dataclass(kw_only=True)
+class ApartPass(PredictedPass):
+    """A forward pass of images without labels, next to one of labelled images: their means count apart.
+
+    Parameters
+    ----------
+    labelled_pass
+        that of the labelled images.
+    """
+
+    labelled_pass: ConditionalPass
+
+
 class Term(Generic[AnyPass]):
     """A part of an objective: the base class of terms.
 
