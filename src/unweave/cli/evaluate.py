@@ -142,12 +142,12 @@ def evaluate(
         for name in wanted:
             find_metric(name)  # a mistyped name is refused before torch is imported
     from unweave import evaluation as room
-    from unweave.data.registry import load_described
     from unweave.training import load
 
     loaded = load(run)
     if data is None and size is None:
-        images = load_described(loaded.spec.data if split is None else {**loaded.spec.data, "split": split})
+        described = loaded.spec.data if split is None else {**loaded.spec.data, "split": split}
+        images = _remembered(described, loaded.spec.folder)
     else:
         images = load_data(data or loaded.spec.data["name"], size, None, split)
     options: Any = {"protocol": protocol, "seed": seed, "num_train": num_train, "num_test": num_test}
@@ -165,6 +165,21 @@ def evaluate(
         warned = ": the codes know the factors that they are scored against" if mode == "given" else ""
         print(f"labels {mode}{warned}")
     return _show(scores, failed, json_file, protocol)
+
+
+def _remembered(described: dict[str, Any], folder: dict[str, str]) -> Any:
+    """The data of a run; if its folder has moved, the message names the option."""
+    from unweave.data.registry import load_described
+
+    try:
+        return load_described(described, folder)
+    except ArgumentError as error:
+        if error.argument == "data" and folder:
+            message = (
+                f"the run was trained on {folder.get('path')}, which is not there any more: say where it is"
+            )
+            raise ArgumentError("--data", None, message) from error
+        raise
 
 
 def _names(text: str) -> list[str]:

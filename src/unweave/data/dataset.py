@@ -60,6 +60,8 @@ class Dataset:
         how rows are drawn, where not uniformly (correlated factors).
     split
         which part of a larger data set it is: "train", "test"; "" for the whole.
+    folder
+        the user's own folder that its images are in, as it was given; "" if they are not from one.
 
     Examples
     --------
@@ -84,6 +86,7 @@ class Dataset:
     stochastic_function: bool = False
     sampler: Sampler | None = None
     split: str = ""
+    folder: str = ""
 
     # --- what it is --------------------------------------------------------------------------
 

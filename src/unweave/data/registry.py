@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -135,13 +136,16 @@ def describe_data(data: Dataset) -> dict[str, Any]:
     }
 
 
-def load_described(data: Mapping[str, Any]) -> Dataset:
+def load_described(data: Mapping[str, Any], folder: Mapping[str, str] | None = None) -> Dataset:
     """The data set that a run was trained on, with images of the same size.
 
     Parameters
     ----------
     data
         what the run's spec says of its data: ``name``, ``image_shape`` and, where it was a part, ``split``.
+    folder
+        what it says of a folder of the user's own: ``path``, ``given`` and ``content``. One that is gone is refused,
+        one whose images have changed is warned of.
 
     Examples
     --------
@@ -150,7 +154,19 @@ def load_described(data: Mapping[str, Any]) -> Dataset:
     """
     shape = data["image_shape"]
     size = shape[0] if len(shape) == 3 and shape[0] == shape[1] else None
-    return load(data["name"], image_size=size, split=data.get("split"))
+    if not folder:
+        return load(data["name"], image_size=size, split=data.get("split"))
+    path = next(
+        (p for p in (folder.get("path", ""), folder.get("given", "")) if p and Path(p).is_dir()), None
+    )
+    if path is None:
+        allowed = "the folder that the run was trained on is not there any more: say where it is with data"
+        raise ArgumentError("data", folder.get("path"), allowed)
+    from unweave.data.own.folders import folder_content
+
+    if folder_content(path) != folder.get("content"):
+        warnings.warn(f"{path}: images or factors have changed since the run was trained", stacklevel=2)
+    return load(path, image_size=size, split=data.get("split"))
 
 
 def names() -> list[str]:

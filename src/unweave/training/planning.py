@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from unweave.data import Dataset
@@ -50,6 +51,7 @@ def plan(
         precision=precision,
         versions=installed_versions(),
         imports=_imports(method, data),
+        folder=_folder(data),
     )
 
 
@@ -64,6 +66,16 @@ def run_name(spec: RunSpec) -> str:
     True
     """
     return f"{spec.method.name}-{spec.data['name']}-{spec.identity[:10]}"
+
+
+def _folder(data: Dataset) -> dict[str, str]:
+    """Where a data set of the user's own images is, and a hash of what is in it."""
+    if not data.folder:
+        return {}
+    from unweave.data.own.folders import folder_content
+
+    path = Path(data.folder).expanduser().absolute()
+    return {"given": data.folder, "path": str(path), "content": folder_content(path)}
 
 
 def _imports(method: Method, data: Dataset) -> list[str]:

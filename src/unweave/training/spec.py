@@ -22,6 +22,7 @@ from unweave.safe_yaml import TEXT_LIMIT, load_yaml
 from unweave.schedules import LearningRate
 
 FORMAT = 1
+_NOT_DECIDING = ("versions", "imports", "folder")  # fields that are no part of a run's identity
 _PACKAGES = ("torch", "numpy", "lightning-fabric")
 
 
@@ -43,6 +44,8 @@ class RunSpec:
         of the packages that the run was started with. No part of its identity.
     imports
         the modules and files of users that registered its method, terms or data. No part of its identity.
+    folder
+        of images of the user's own: ``given``, ``path`` (absolute), and ``content``, a hash. No part of its identity.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class RunSpec:
     precision: str = "32-true"
     versions: dict[str, str] = field(default_factory=dict, compare=False)
     imports: list[str] = field(default_factory=list, compare=False)
+    folder: dict[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def identity(self) -> str:
@@ -86,9 +90,9 @@ class RunSpec:
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, as in spec.yaml; without ``imports`` where there are none."""
+        """Plain values, as in spec.yaml; without ``imports`` and ``folder`` where there are none."""
         values = {"format": FORMAT, **asdict(self), "method": self.method.as_dict()}
-        return values if self.imports else {key: values[key] for key in values if key != "imports"}
+        return {key: value for key, value in values.items() if value or key not in ("imports", "folder")}
 
     def write(self, path: Path) -> None:
         """Write spec.yaml, whole or not at all."""
@@ -117,6 +121,9 @@ class RunSpec:
         check_value("seed", self.seed, TorchSeed)
         check_value("precision", self.precision, str)
         check_value("imports", self.imports, list[str])
+        _check_mapping("folder", self.folder)
+        for name, value in self.folder.items():
+            check_value(f"folder.{name}", value, str)
         _check_mapping("versions", self.versions)
         _check_mapping("data", self.data)
         check_value("data.name", self.data.get("name"), str)
@@ -140,7 +147,7 @@ class RunSpec:
 
     def _deciding(self) -> dict[str, Any]:
         """The values that decide what the run becomes."""
-        return {key: value for key, value in self.as_dict().items() if key not in ("versions", "imports")}
+        return {key: value for key, value in self.as_dict().items() if key not in _NOT_DECIDING}
 
     def _flat(self) -> dict[str, Any]:
         return _flatten(json.loads(json.dumps(self._deciding())))

@@ -88,7 +88,8 @@ def from_folder(
     columns = {} if factors is None else read_factor_csv(folder, folder / factors, list(stamps))
     space, table = factor_table(columns, categorical)
     array = _prepared(folder, stamps, shape, channels)
-    return labelled(folder.name if name is None else name, space, array, table)
+    data = labelled(folder.name if name is None else name, space, array, table)
+    return data.with_parts(folder=os.fspath(path))
 
 
 def folder_content(path: str | os.PathLike[str], factors: str = FACTORS_FILE) -> str:

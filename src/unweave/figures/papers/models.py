@@ -22,7 +22,7 @@ def load_model(folder: Path, name: str) -> tuple[Method, Dataset]:
     run = training.load(folder)
     file = folder / "job.json"
     if not file.exists():
-        return run.method, data.registry.load_described(run.spec.data)
+        return run.method, data.registry.load_described(run.spec.data, run.spec.folder)
     settings = read_json(file).get("training", {})
     settings = settings if isinstance(settings, dict) else {}
     size = check_value("image_size", settings.get("image_size"), Count | None)
