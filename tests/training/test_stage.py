@@ -87,6 +87,12 @@ def test_a_mapping_is_the_run_at_its_settings(data, tmp_path):
     assert_same(uw.load(tmp_path / "run"), run)
 
 
+def test_the_name_of_a_run_is_that_of_a_file():
+    data = uw.data.from_arrays(np.zeros((4, 6), np.float32), name="../my data")
+    spec = uw.training.plan(uw.methods.create("vae", data), data, 1)
+    assert uw.training.run_name(spec) == f"vae-.._my_data-{spec.identity[:10]}"
+
+
 def test_what_a_mapping_leaves_out_is_that_of_the_later_stage(data):
     method = uw.methods.create("shifted", data, first=FIRST)
     run = uw.train(method, data, 3, 4, 2e-4, 7, pictures=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def plan(
 
 
 def run_name(spec: RunSpec) -> str:
-    """The name of a run's directory where the user gives none: METHOD-DATA-ID.
+    """The name of a run's directory where the user gives none: METHOD-DATA-ID, with _ for what no file is called.
 
     Examples
     --------
@@ -65,7 +66,8 @@ def run_name(spec: RunSpec) -> str:
     >>> run_name(spec).startswith("vae-arrays-")
     True
     """
-    return f"{spec.method.name}-{spec.data['name']}-{spec.identity[:10]}"
+    data = re.sub(r"[^\w.-]", "_", spec.data["name"])
+    return f"{spec.method.name}-{data}-{spec.identity[:10]}"
 
 
 def _folder(data: Dataset) -> dict[str, str]:

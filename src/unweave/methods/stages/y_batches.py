@@ -109,7 +109,7 @@ class YBatches:
         images = fingerprint(self.data, FEW if RECIPES.is_builtin(self.data.name) else None)
         facts = (VERSION, torch.__version__, self.weights(), images, self.source, self.num_y)
         name = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
-        folder = data_folder() / "stages" / f"{self.data.name}-{name}"
+        folder = data_folder() / "stages" / name
         return LazyArray(
             folder,
             shape,
