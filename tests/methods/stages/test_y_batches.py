@@ -178,6 +178,7 @@ uw.train(method, data, 9, 8, out=sys.argv[2], pictures=False, checkpoint_every=1
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_bits(data, tmp_path):
     plain = uw.methods.create("beta_vae", data, latent_size=3)
     uw.train(plain, data, 2, 8, out=tmp_path / "first", pictures=False)
