@@ -152,11 +152,14 @@ def compare_line_classifiers() -> None:
                 accuracy[i, k] = machine.score(test.codes[:, [i]], test.factors[:, k])
         return accuracy
 
-    found = uw.metrics.score("sap", *train[:2], test=test[:2])
+    found = uw.metrics.score("sap", *train[:2], test=test[:2], protocol="dlib")
     np.testing.assert_array_equal(plain(), found.details["matrix"])
     table(
         "SAP: 5,000 points, 10 codes, factors of dSprites",
-        {"LinearSVC for each pair": plain, OURS: lambda: uw.metrics.score("sap", *train[:2], test=test[:2])},
+        {
+            "LinearSVC for each pair": plain,
+            OURS: lambda: uw.metrics.score("sap", *train[:2], test=test[:2], protocol="dlib"),
+        },
         3,
     )
 
@@ -174,12 +177,15 @@ def compare_explicitness() -> None:
             areas.append(np.mean([roc_auc_score(test.factors[:, k] == v, scores[:, v]) for v in range(size)]))
         return float(np.mean(areas))
 
-    assert abs(plain() - uw.metrics.score("explicitness", *train[:2], test=test[:2]).value) < 1e-6
+    assert (
+        abs(plain() - uw.metrics.score("explicitness", *train[:2], test=test[:2], protocol="dlib").value)
+        < 1e-6
+    )
     table(
         "Explicitness: 5,000 points, 10 codes, factors of 3, 6 and 10 values",
         {
             "LogisticRegression, roc_auc_score": plain,
-            OURS: lambda: uw.metrics.score("explicitness", *train[:2], test=test[:2]),
+            OURS: lambda: uw.metrics.score("explicitness", *train[:2], test=test[:2], protocol="dlib"),
         },
         3,
     )
@@ -198,13 +204,15 @@ def compare_boosting() -> None:
         return np.stack([model.feature_importances_ for model in models], axis=1)
 
     np.testing.assert_allclose(
-        plain(), uw.metrics.score("dci", *train[:2], test=test[:2]).details["matrix"], atol=1e-6
+        plain(),
+        uw.metrics.score("dci", *train[:2], test=test[:2], protocol="dlib").details["matrix"],
+        atol=1e-6,
     )
     table(
         "DCI by boosted trees: 1,000 points, 10 codes, factors of 4 and 8 values",
         {
             "GradientBoostingClassifier": plain,
-            OURS: lambda: uw.metrics.score("dci", *train[:2], test=test[:2]),
+            OURS: lambda: uw.metrics.score("dci", *train[:2], test=test[:2], protocol="dlib"),
         },
         3,
     )
@@ -217,7 +225,7 @@ def compare_full_boosting(rounds: int = 4) -> None:
     random, theirs = np.random.RandomState(0), 0.0
     found = fit_boosted_trees(*train, rounds=rounds)  # compiles, too
     start = time.process_time()
-    uw.metrics.score("dci", *train[:2], test=test[:2])
+    uw.metrics.score("dci", *train[:2], test=test[:2], protocol="dlib")
     ours = time.process_time() - start
     for factor, model in zip(train.factors.T, found, strict=True):
         ends: list[float] = []
