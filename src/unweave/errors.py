@@ -43,8 +43,8 @@ class DamagedFileError(DataError):
     """
 
     def __init__(self, path: Path | str, why: object, advice: str = "") -> None:
-        self.path = Path(path)
-        super().__init__(f"{path}: truncated or damaged ({shorten(str(why))}){advice}")
+        self.path, self.why = Path(path), shorten(str(why))
+        super().__init__(f"{path}: truncated or damaged ({self.why}){advice}")
 
     def __reduce__(self) -> tuple[Any, ...]:  # across processes: the message is made once
         return _restore, (type(self), self.path, str(self))
@@ -52,7 +52,7 @@ class DamagedFileError(DataError):
 
 def _restore(kind: type[DamagedFileError], path: Path, message: str) -> DamagedFileError:
     error = kind.__new__(kind, message)
-    error.args, error.path = (message,), path
+    error.args, error.path, error.why = (message,), path, message
     return error
 
 

@@ -252,7 +252,7 @@ def test_a_full_disk_keeps_the_last_checkpoint(make, squares, tmp_path, monkeypa
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("unweave.training.checkpoint.save_file", full)
+    monkeypatch.setattr("unweave.training.checkpoint.write_tensors", full)
     with pytest.raises(DataError, match=r"No space left on device.*the last checkpoint is as it was"):
         train(make(), squares, steps=6, out=tmp_path / "run", checkpoint_every=3)
     assert (tmp_path / "run" / "state.safetensors").read_bytes() == before

@@ -92,7 +92,7 @@ def test_a_named_part_of_a_code(run, data):
     two = in_memory(TwoParts(), (8, 8, 3))
     np.testing.assert_array_equal(two.encode(data, part="c"), two.encode(data)[:, :1])
     np.testing.assert_array_equal(two.encode(data, part="z"), two.encode(data)[:, 1:])
-    with pytest.raises(ArgumentError, match=r"part = 'x': .*known: c, z"):
+    with pytest.raises(ArgumentError, match=r"part = 'x': .*known: .*c, z"):
         two.encode(data, part="x")
 
 

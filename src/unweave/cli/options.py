@@ -95,14 +95,14 @@ def clean(removables: Sequence[Any], yes: bool) -> None:
     rows = [(output.bytes_text(each.size), each.why, str(each.path)) for each in removables]
     output.show_table(["SIZE", "WHAT", "PATH"], rows)
     total = output.bytes_text(total_size(removables))
-    if yes:
+    if not rows:
+        print("there is nothing to remove")
+    elif yes:
         for each in removables:
             each.remove()
         print(f"removed {len(rows)} files and folders: {total} are free now")
-    elif rows:
-        print(f"{len(rows)} files and folders take {total}; nothing was removed: --yes does")
     else:
-        print("there is nothing to remove")
+        print(f"{len(rows)} files and folders take {total}; nothing was removed: --yes does")
 
 
 def parse_names(text: str) -> list[str]:

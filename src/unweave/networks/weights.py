@@ -27,7 +27,9 @@ def initialise(module: nn.Module, generator: torch.Generator) -> None:
     (True, [0.0, 0.0, 0.0])
     """
     for layer in module.modules():
-        if isinstance(layer, nn.Linear | _ConvNd):
+        if (
+            isinstance(layer, nn.Linear | _ConvNd) and not layer.weight.is_meta
+        ):  # of those there are shapes only
             _initialise_layer(layer, generator)
 
 

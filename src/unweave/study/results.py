@@ -136,8 +136,12 @@ def load_results(path: Path | str) -> pd.DataFrame:
         raise DataError(f"{file}: no results yet; 'unweave study run' computes them")
     check_regular(file)
     import pyarrow
+    import pyarrow.parquet
 
     try:
+        pyarrow.parquet.read_table(file).validate(
+            full=True
+        )  # texts that are no texts would be an error much later
         table = pd.read_parquet(file)
     except (
         OSError,

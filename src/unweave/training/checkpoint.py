@@ -87,6 +87,8 @@ def steps_in(path: Path) -> int:
         notes = read_notes(path)
     except FileNotFoundError:
         return 0
+    except DamagedFileError as error:
+        raise DamagedFileError(path, error.why, _ADVICE) from error
     return _step(path, notes) if "step" in notes else 0
 
 
@@ -133,6 +135,8 @@ def _load(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         return {name: _tensor(entry) for name, entry in entries.items()}, notes
     except FileNotFoundError as error:
         raise DataError(f"{path}: not found") from error
+    except DamagedFileError as error:
+        raise DamagedFileError(path, error.why, _ADVICE) from error
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
         raise DamagedFileError(path, error, _ADVICE) from error
 

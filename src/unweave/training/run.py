@@ -303,7 +303,7 @@ def _build(spec: RunSpec, folder: Path, **parts: Any) -> Method:
             _check_memory(spec, folder, parts["terms"])
         return build(spec.method, **parts)
     except ArgumentError as error:
-        if error.argument in parts:
+        if error.argument in parts or vars(spec.method).get("architecture") == "custom":
             raise
         raise DataError(f"{file}: not a run spec ({error})") from error
     except UnweaveError:
