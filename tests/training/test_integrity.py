@@ -253,7 +253,7 @@ def test_a_full_disk_is_one_error_and_the_last_checkpoint_stays(data, small_disk
 
 
 def test_training_goes_on_to_the_same_bits_once_there_is_space(data, small_disk, tmp_path):
-    folder = small_disk(400_000)
+    folder = small_disk(200_000)
     method = uw.methods.create("beta_vae", data, latent_size=3, architecture="mlp")
     options = {"pictures": False, "checkpoint_every": 1, "log_every": 1}
     uw.train(method, data, 2, 4, out=folder / "run", **options)
