@@ -32,6 +32,8 @@ from unweave.evaluation.trained import Trained
 from unweave.methods.method import (
     Decodes,
     Encodes,
+    GeneratesFromNoise,
+    HasCategories,
     HasDensity,
     HasEvidenceBound,
     LabelMode,
@@ -230,6 +232,8 @@ _CAPABILITIES: dict[str, tuple[type, str]] = {
     "density": (HasDensity, "has a density"),
     "evidence_bound": (HasEvidenceBound, "has an evidence lower bound"),
     "refines": (Refines, "refines the images of a first stage"),
+    "categories": (HasCategories, "has codes that are categories"),
+    "generates": (GeneratesFromNoise, "generates images of codes and noise"),
 }
 
 

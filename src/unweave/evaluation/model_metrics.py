@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from unweave.errors import unknown_name
+from unweave.evaluation.category_agreement import category_agreement
 from unweave.evaluation.conditioning import conditioning
 from unweave.evaluation.evidence_bound import unsupervised
 from unweave.evaluation.fid import fid_random_z, fid_reconstruction, fid_samples
@@ -35,6 +36,7 @@ MODEL_METRICS = {
         fid_random_z,
         fid_samples,
         conditioning,
+        category_agreement,
         log_density,
     )
 }

@@ -20,7 +20,9 @@ from unweave.parameters import Seed, check_value, declared
 
 Takes = Literal["arrays", "sample", "split", "interventions", "posterior", "models", "method"]
 Factors = Literal["none", "any", "discrete", "two", "binary"]
-Capability = Literal["encodes", "decodes", "samples", "density", "evidence_bound", "refines"]
+Capability = Literal[
+    "encodes", "decodes", "samples", "density", "evidence_bound", "refines", "categories", "generates"
+]
 Params = Mapping[str, Any]
 
 # Where the text of Locatello et al. and their code, disentanglement_lib, differ: the defaults of a metric's function
