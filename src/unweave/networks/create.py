@@ -236,7 +236,7 @@ def number_of_parameters(
     Examples
     --------
     >>> number_of_parameters("conv", (64, 64, 1), 10)
-    871141
+    764245
     """
     with torch.device("meta"):
         networks = create_networks(architecture, image_shape, latent_size, conditioning=conditioning)
