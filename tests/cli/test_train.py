@@ -301,6 +301,7 @@ def test_score_by_the_names_of_several_metrics(run, codes_file):
         "wasserstein_correlation",
         "code_mutual_information",
         "monte_carlo_total_correlation",
+        "information_invariance",
         "windin",
     }
 

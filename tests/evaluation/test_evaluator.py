@@ -97,6 +97,7 @@ def test_a_vae_has_unsupervised_scores_too():
         "wasserstein_correlation",
         "code_mutual_information",
         "monte_carlo_total_correlation",
+        "information_invariance",
         "windin",
         "unsupervised",
     }
