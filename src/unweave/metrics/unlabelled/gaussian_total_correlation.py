@@ -42,7 +42,7 @@ def gaussian_total_correlation(sample: Sample, *, jitter: NonNegative | None = S
     Returns
     -------
     Score
-        ``details``: ``covariance`` (D, D) without jitter; ``jitter``, what was added.
+        ``details``: ``covariance`` (D, D) without jitter. ``params["jitter"]`` is what was added.
 
     References
     ----------
@@ -59,7 +59,7 @@ def gaussian_total_correlation(sample: Sample, *, jitter: NonNegative | None = S
     covariance = code_covariance(sample)
     added = (SINGULAR_JITTER if is_singular(covariance) else 0.0) if jitter is None else jitter
     value = total_correlation_of(covariance + added * np.eye(len(covariance)))
-    return Score(value, {"covariance": covariance, "jitter": added}, {"jitter": jitter})
+    return Score(value, {"covariance": covariance}, {"jitter": added})
 
 
 def is_singular(covariance: FloatArray) -> bool:
