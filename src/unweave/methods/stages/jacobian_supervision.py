@@ -54,7 +54,7 @@ class StudentPass(NamedTuple):
     paper="Lezama 2019",
     strength="latent_size",
     strength_label="|Z|",
-    color="#000000",
+    color="#CC79A7",
     marker="X",
     order=22,
     labels="none",
