@@ -60,5 +60,5 @@ def test_vectors_stay_as_they_are():
 def test_bad_input():
     with pytest.raises(ArgumentError, match="preprocessing = 'logit': is for images"):
         Values((3,), "logit")
-    with pytest.raises(ArgumentError, match=r"values from 0 to 2: the logit needs pixels in \[0, 1\]"):
+    with pytest.raises(ArgumentError, match=r"values from 0 to 2': the logit needs pixels in \[0, 1\]"):
         Values((1, 2, 1)).of(torch.tensor([[[[0.0, 2.0]]]]))

@@ -142,7 +142,7 @@ def test_data_without_labels():
     data = uw.data.from_arrays(np.zeros((4, 3), np.float32))
     with pytest.raises(ArgumentError, match="labels"):
         uw.methods.create("conditional_gaussian", data)
-    with pytest.raises(ArgumentError, match="factor"):
+    with pytest.raises(ArgumentError, match="labels = 'c': known: a, b"):
         create(None, ("c",))
 
 

@@ -32,7 +32,7 @@ KMEANS_ITERATIONS = 100
     strength="num_components",
     strength_label="components",
     color="#7F7F7F",
-    marker="<",
+    marker="d",
     order=40,
     labels="none",
 )

@@ -43,7 +43,7 @@ class GaussianPass(NamedTuple):
     paper="Multi-stage modelling 2020",
     strength="width",
     color="#009E73",
-    marker="P",
+    marker="h",
     order=42,
     labels="all",
 )
