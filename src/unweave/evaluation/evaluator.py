@@ -215,6 +215,8 @@ def applies(metric: Metric, data: Dataset, method: object | None) -> bool:
     >>> applies(uw.metrics.mig, data, None), applies(uw.metrics.wasserstein_correlation, data, None)
     (False, True)
     """
+    if metric.pictures and not _has_pictures(data):
+        return False
     if metric.takes == "method":
         return method is not None and not _lacking(metric, method)
     if method is not None and not isinstance(method, Encodes):
@@ -241,6 +243,11 @@ def _lacking(metric: Metric, method: object) -> list[str]:
     """What a method cannot do that a metric needs."""
     known = [_CAPABILITIES[capability] for capability in metric.capabilities]
     return [words for protocol, words in known if not isinstance(method, protocol)]
+
+
+def _has_pictures(data: Dataset) -> bool:
+    """Whether its images have rows, columns and one or three channels."""
+    return len(data.image_shape) == 3 and data.image_shape[2] in (1, 3)
 
 
 class _ModelEvaluation:
@@ -445,6 +452,8 @@ def _chosen(
 def _refusal(metric: Metric, data: Dataset, representation: Representation) -> str:
     """Why a metric cannot be computed here."""
     method = trained_method(representation)
+    if metric.pictures and not _has_pictures(data):
+        return f"needs pictures (H, W, C) of 1 or 3 channels; {data.name} has {tuple(data.image_shape)}"
     if metric.takes == "method" and method is not None:
         return f"needs a method that {' and '.join(_lacking(metric, method))}; {method.spec.name} does not"
     if metric.takes == "method":

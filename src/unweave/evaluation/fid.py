@@ -10,7 +10,7 @@ import numpy as np
 
 from unweave.arrays import AnyArray
 from unweave.errors import ArgumentError
-from unweave.evaluation.image_features import as_pictures, check_pictures, dataset_features, image_features
+from unweave.evaluation.image_features import as_pictures, dataset_features, image_features
 from unweave.evaluation.image_quality import feature_distances
 from unweave.evaluation.inception import SECONDS
 from unweave.evaluation.trained import Trained
@@ -129,7 +129,6 @@ def _distances(trained: Trained, make: Any, num_images: int, features: Any, seed
     import torch
 
     data = trained.data
-    check_pictures(data)
     available = num_images if not data.finite or data.sampler is not None else min(num_images, len(data))
     _check_number("num_images" if available == num_images else "data", available)
     extract = image_features(features)
@@ -208,6 +207,7 @@ fid_reconstruction = Metric(
     show_parts=True,
     sizes=("num_images",),
     capabilities=("encodes", "decodes"),
+    pictures=True,
     in_all=False,
     check=_check,
     images=lambda params: int(2 * params["num_images"]),

@@ -151,15 +151,6 @@ def as_pictures(images: AnyArray) -> AnyArray:
     return pictures
 
 
-def check_pictures(data: Dataset) -> None:
-    """Refuse data that is no set of pictures with one or three channels."""
-    shape = tuple(data.image_shape)
-    if len(shape) != 3 or shape[2] not in (1, 3):
-        raise ArgumentError(
-            "data", data.name, f"has images {shape}; needs pictures (H, W, C), 1 or 3 channels"
-        )
-
-
 def _of_run(run: Run) -> ImageFeatures:
     """The mean codes of a run's encoder."""
     from unweave.methods.method import Encodes, code_size

@@ -82,6 +82,8 @@ class Metric:
         its parameters that are numbers of points: they may be reduced to try the metric.
     capabilities
         what a method must be able to do for a metric that takes one (:mod:`unweave.methods.method`).
+    pictures
+        whether it needs images (H, W, C) of one or three channels, not any observations.
     in_all
         whether ``"all"`` includes it. A slow one, or one that needs a download, is computed only if it is named.
     check
@@ -116,6 +118,7 @@ class Metric:
     rows: Callable[[Score, Sequence[str]], Mapping[str, float]] | None = None
     sizes: tuple[str, ...] = ()
     capabilities: tuple[Capability, ...] = ()
+    pictures: bool = False
     in_all: bool = True
     check: Callable[[Params], None] | None = None
     images: Callable[[Params], int] | None = None
