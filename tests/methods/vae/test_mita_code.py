@@ -6,6 +6,7 @@ import torch
 
 import unweave as uw
 from unweave.errors import ArgumentError
+from unweave.methods.registry import build
 from unweave.networks.conv import ConvEncoder, EarlyConvEncoder
 
 
@@ -25,10 +26,9 @@ def test_the_size_of_the_prior_can_be_chosen(data, name, kind):
     assert [
         layer.out_features for layer in method.prior.encoder.features if isinstance(layer, torch.nn.Linear)
     ] == [50] * 3
-    again = uw.methods.build(method.spec) if hasattr(uw.methods, "build") else method
-    assert again.prior.hidden_size == 50
+    assert build(method.spec).prior.hidden_size == 50
     default = uw.methods.create(name, data, architecture="mlp")
-    assert default.prior.hidden_size == 1000
+    assert default.prior.hidden == (1000, 1000, 1000)
     assert "prior" not in default.spec.as_dict()
 
 

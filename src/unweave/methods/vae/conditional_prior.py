@@ -18,7 +18,7 @@ from unweave.networks import MLP, GaussianHeads, frozen
 from unweave.objectives import kl_to_standard_normal, reparameterise, standard_noise
 from unweave.parameters import Count, Positive, check_arguments, check_value, defaults
 
-HIDDEN_SIZE, HIDDEN_LAYERS = 1000, 3  # Mita et al., table 3
+HIDDEN = (1000, 1000, 1000)  # Mita et al., table 3
 LEAST_VARIANCE = 0.0025  # of p(u|z): a standard deviation of 5 % of a label's range
 
 
@@ -31,20 +31,20 @@ class ConditionalPrior(nn.Module):
     Parameters
     ----------
     hidden_size
-        of each of the three hidden layers of its networks.
+        of each of the three hidden layers of its networks. None: 1000.
     """
 
     encoder: nn.Module
     learns_from_labels = False  # whether its own loss is on true labels, where labelled images come apart
 
-    def __init__(self, hidden_size: Count = HIDDEN_SIZE) -> None:
+    def __init__(self, hidden_size: Count | None = None) -> None:
         super().__init__()
-        self.hidden_size: int = check_value("hidden_size", hidden_size, Count)
+        self.hidden_size: int | None = check_value("hidden_size", hidden_size, Count | None)
 
     @property
     def hidden(self) -> tuple[int, ...]:
         """The sizes of the hidden layers of its networks."""
-        return (self.hidden_size,) * HIDDEN_LAYERS
+        return HIDDEN if self.hidden_size is None else (self.hidden_size,) * len(HIDDEN)
 
     def settings(self) -> dict[str, Any]:
         """Its parameters."""
@@ -79,7 +79,7 @@ class LearnedPrior(ConditionalPrior):
     Parameters
     ----------
     hidden_size
-        of each of the three hidden layers of its network.
+        of each of the three hidden layers of its network. None: 1000.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class LabelVAE(ConditionalPrior):
         errors, which is 0.5. As labels in [0, 1] vary by 1/12 or less, q(z|u) then gains nothing from u, and falls
         back to N(0, I).
     hidden_size
-        of each of the three hidden layers of both networks.
+        of each of the three hidden layers of both networks. None: 1000.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class LabelVAE(ConditionalPrior):
     log_variance: Tensor
     learns_from_labels = True
 
-    def __init__(self, label_variance: Positive | None = None, hidden_size: Count = HIDDEN_SIZE) -> None:
+    def __init__(self, label_variance: Positive | None = None, hidden_size: Count | None = None) -> None:
         super().__init__(hidden_size)
         self.label_variance = check_value("label_variance", label_variance, Positive | None)
 
