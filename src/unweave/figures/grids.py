@@ -140,6 +140,7 @@ _PAPER_TITLE, _PAPER_TEXT = 8.0, 6.5  # font sizes in points
 _LETTER_WIDTH = 0.62 / 72  # inches per point, on the safe side
 _LINE_HEIGHT = 1.3 / 72  # inches per point
 _PAPER_MARGIN, _BLOCK_GAP, _PAPER_GAP = 0.05, 0.2, 0.03
+_PAPER_SECTION = 0.09  # above a row that is apart from the one before
 _LARGEST_TILE = 0.75
 _LONGEST_LABEL = 26  # letters in a line
 
@@ -188,6 +189,7 @@ def _draw_block(axes: Axes, block: Block, left: float, top: float, width: float)
         top += size * _LINE_HEIGHT
     label_width, side = _label_width(block.rows), _tile_width(block.rows, width)
     for row in block.rows:
+        top += _PAPER_SECTION if row.gap_above else 0.0
         height = _row_height(row, side)
         label = [(text, "bold") for text in _label_lines(row.label)] + [
             (text, "normal") for text in _label_lines(row.detail)
@@ -228,7 +230,7 @@ def _strip(tiles: Sequence[Image.Image], side: float) -> AnyArray:
 def _block_height(block: Block, width: float) -> float:
     head = sum(size * _LINE_HEIGHT for _, size, _ in _head(block, width))
     side = _tile_width(block.rows, width)
-    rows = sum(_row_height(row, side) + _PAPER_GAP for row in block.rows)
+    rows = sum(_row_height(row, side) + _PAPER_GAP + _PAPER_SECTION * row.gap_above for row in block.rows)
     return head + rows + _PAPER_TEXT * _LINE_HEIGHT * sum(bool(row.captions) for row in block.rows)
 
 

@@ -231,7 +231,7 @@ def test_what_a_study_lacks_is_left_out_with_the_reason(results, trained):
                 reasons.setdefault(one.name, []).append(str(error))
     assert reasons["multistage-fig37-one-stage"] == [
         "the study has scores only, no trained models",
-        "the study has no M1",
+        "the study has no M1 on one first stage",
     ]
     assert all(message for messages in reasons.values() for message in messages)
     # Each is drawn for one of the two studies, but those of models that neither has.

@@ -112,6 +112,33 @@ def shown_runs(
     return best.drop_duplicates(["data", "method", "model"]).sort_index()
 
 
+def ablation_runs(results: Results, models: Sequence[str], with_first: bool) -> pd.DataFrame:
+    """Per data set a run of each of some ``models`` ("" is the second stage as it is), all on one first stage.
+
+    That first stage is with them if wanted, and for a model of one stage a plain first stage of the same seed. Of
+    several candidates the first in the study is taken.
+    """
+    if results.runs is None:
+        raise NotInStudyError("the study has scores only, no trained models")
+    runs = stage_runs(results.table)
+    chosen = []
+    for _, of_data in runs.groupby("data", sort=False):
+        wanted = of_data[of_data["model"].isin(models) & (of_data["staged"] | (of_data["model"] != ""))]
+        kinds = wanted.groupby("root", sort=False)["model"].nunique()
+        complete = kinds[kinds == len(models)]
+        if complete.empty:
+            continue
+        some = wanted[wanted["root"] == complete.index[0]].drop_duplicates("model")
+        plain = of_data[~of_data["staged"] & (of_data["model"] == "")]
+        own = plain[plain["run"].isin(some["root"])]
+        first = own if len(own) else plain[plain["seed"].isin(some["seed"])].head(1)
+        chosen += [first, some] if with_first else [some]
+    if not chosen:
+        names = " nor ".join(model or "second stage" for model in models)
+        raise NotInStudyError(f"the study has no {names} on one first stage")
+    return pd.concat(chosen)
+
+
 def extreme_runs(results: Results) -> pd.DataFrame:
     """Per data set the two-stage runs with the fewest and the most latents in c (then in z), of the smallest seed."""
     if results.runs is None:

@@ -12,13 +12,13 @@ from unweave.data import Dataset
 from unweave.data.batches import to_tensor
 from unweave.figures.grids import Block, Row
 from unweave.figures.model_pictures import can_reconstruct, reconstruction_rows, traversal_rows
-from unweave.figures.papers.multistage.models import draw_runs, extreme_runs, shown_runs
+from unweave.figures.papers.multistage.models import ablation_runs, draw_runs, extreme_runs, shown_runs
 from unweave.figures.papers.paper import Exhibit, Picture
 from unweave.figures.tiles import draw_tiles
 from unweave.figures.traversal import device_of, draw_images, to_observations, traversal_units, using
 from unweave.methods import DecodesStages, Encodes, EncodesWithLabels, Method
 from unweave.objectives import reparameterise, standard_noise
-from unweave.study import NotInStudyError, Results
+from unweave.study import Results
 
 _COLUMNS = 9
 _LATENTS = 4  # rows of a traversal, as many as the paper's figures of appendix L have
@@ -48,17 +48,9 @@ def size_traversals(results: Results) -> dict[str, Picture]:
 
 
 def ablation_traversals(results: Results, models: Sequence[str], part: str = "c") -> dict[str, Picture]:
-    """Traversals of the same image by the first stage and by ablations of the second, side by side."""
-    runs = shown_runs(results)
-    wanted = runs[
-        runs["staged"] & runs["model"].isin(models) | runs["model"].isin(models) & (runs["model"] != "")
-    ]
-    absent = [name for name in models if name and name not in set(wanted["model"])]
-    if absent:
-        raise NotInStudyError(f"the study has no {' nor '.join(absent)}")
-    plain = runs[runs["run"].isin(wanted["root"]) & ~runs["staged"]] if part == "c" else runs.iloc[:0]
-    both = runs[runs["run"].isin([*plain["run"], *wanted["run"]])]
-    return draw_runs(results, both, partial(_traversals, part=part), across=2)
+    """Traversals of the same image by a first stage and by ablations of the second, two side by side."""
+    runs = ablation_runs(results, models, with_first=part == "c")
+    return draw_runs(results, runs, partial(_traversals, part=part), across=2)
 
 
 def draws_of_y(results: Results) -> dict[str, Picture]:
@@ -160,7 +152,7 @@ EXHIBITS = (
         "multistage-fig37-one-stage",
         "Ablation: both stages at once",
         "Multi-stage modelling, Figure 37",
-        "M1 learns c and z together, with the penalty on c alone. Each row moves one latent of c. " + _CHOICE,
+        "M1 learns c and z together, with the penalty on c alone. Each row moves one latent of c.",
         partial(ablation_traversals, models=("M1",)),
     ),
     Exhibit(
@@ -168,21 +160,21 @@ EXHIBITS = (
         "Ablation: c in place of y, and z joined to c",
         "Multi-stage modelling, Figure 38",
         "M2 joins c and z, M3 reads c in place of y, M4 is MS-VAE; all have the first stage that comes first. z stays "
-        "at that of the image. " + _CHOICE,
+        "at that of the image.",
         partial(ablation_traversals, models=("M2", "M3", "")),
     ),
     Exhibit(
         "multistage-fig39-order-c",
         "Ablation: z before c, traversals of c",
         "Multi-stage modelling, Figure 39",
-        "M5 learns z by a plain VAE and then c. " + _CHOICE,
+        "M5 learns z by a plain VAE and then c.",
         partial(ablation_traversals, models=("M5",)),
     ),
     Exhibit(
         "multistage-fig40-order-z",
         "Ablation: z before c, traversals of z",
         "Multi-stage modelling, Figure 40",
-        "The same model: what z has learned before c. " + _CHOICE,
+        "The same model: what z has learned before c.",
         partial(ablation_traversals, models=("M5",), part="z"),
     ),
 )
