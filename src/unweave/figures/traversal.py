@@ -296,7 +296,7 @@ def _walk(method: Method, data: Dataset, codes: _Codes, move: _Move, steps: Tens
         moved[:, first] = positions
         label = f"{move.part}{move.number}"
         shown = positions if codes.noise is not None else steps
-        captions = [f"{value:.1f}" for value in shown.tolist()]
+        captions = [f"{round(value, 1) + 0.0:.1f}" for value in shown.tolist()]  # no -0.0
         measure = codes.measure[first]
         detail = f"{measure} {float(codes.importance[first]):.2f}" if measure else ""
     noise = None if codes.noise is None else codes.noise.repeat(len(moved), 1)

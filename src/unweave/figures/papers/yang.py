@@ -18,6 +18,7 @@ from unweave.analyses.correlated_noise import (
 )
 from unweave.analyses.variants import method_variants, with_variant
 from unweave.arrays import FloatArray
+from unweave.figures.papers import yang_infogan
 from unweave.figures.papers.paper import Exhibit, Paper
 from unweave.figures.papers.tables import interval_column, method_column, sort_rows
 from unweave.figures.style import (
@@ -220,6 +221,7 @@ _EXHIBITS = (
         "factorise, or else the exact one less that constant, which is the total correlation of the noise itself.",
         costs,
     ),
+    *yang_infogan.EXHIBITS,
     Exhibit(
         "yang-fig05-mig-20-latents",
         "MIG with and without correlated posterior noise, 20 latents",

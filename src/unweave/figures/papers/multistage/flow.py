@@ -93,7 +93,7 @@ def density_curves(results: Results) -> Figure:
             continue
         if _RECORD in history.columns:
             y_from = json.loads(settings[str(run.run)]).get("y_from", "mean")
-            curves.append((str(run.data), str(y_from), history[["step", _RECORD]].dropna()))
+            curves.append((str(run.data), str(y_from), history[_RECORD].dropna()))
     if not curves:
         raise NotInStudyError("the study has no second stage that is a density model")
     data = list(dict.fromkeys(name for name, *_ in curves))
@@ -104,7 +104,7 @@ def density_curves(results: Results) -> Figure:
             for of_data, kind, history in curves:
                 if of_data == name:
                     color = _COLORS[kinds.index(kind) % len(_COLORS)]
-                    axes.plot(history["step"], history[_RECORD], color=color, linewidth=0.9, alpha=0.8)
+                    axes.plot(history.index, history, color=color, linewidth=0.9, alpha=0.8)
             _robust_limits(axes, pd.concat([history for of_data, _, history in curves if of_data == name]))
             axes.set(title=data_name(name), xlabel="step", ylabel="log density (nats)")
         handles: list[Any] = [
@@ -115,9 +115,9 @@ def density_curves(results: Results) -> Figure:
     return figure
 
 
-def _robust_limits(axes: Any, history: pd.DataFrame) -> None:
+def _robust_limits(axes: Any, history: pd.Series[float]) -> None:
     """Leave out the first steps, whose densities are so low that nothing else could be seen."""
-    low, high = history[_RECORD].quantile([0.05, 1.0])
+    low, high = history.quantile([0.05, 1.0])
     axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
 
 
