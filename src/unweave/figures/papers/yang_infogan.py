@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 import torch
@@ -56,7 +58,11 @@ def loss_curves(results: Results) -> Figure:
             continue
         if any(name in history.columns for name in _CURVES):
             curves.append(
-                (f"{data_name(str(run.data))}, {method_name(str(run.method))}", run.strength, history)
+                (
+                    f"{data_name(str(run.data))}, {method_name(str(run.method))}",
+                    float(str(run.strength)),
+                    history,
+                )
             )
     if not curves:
         raise NotInStudyError("the study has no history of an adversarial run")
@@ -90,18 +96,18 @@ def loss_curves(results: Results) -> Figure:
 
 def _runs(results: Results) -> pd.DataFrame:
     """One run per data set, method and σ: that of the smallest seed."""
-    if results.runs is None:
-        raise NotInStudyError("the study has scores only, no trained models")
     runs = results.table.drop_duplicates("run")
     runs = runs[(runs["strength_name"] == _STRENGTH) & runs["strength"].notna()]
     if runs.empty:
-        raise NotInStudyError("the study has no InfoGAN")
+        raise NotInStudyError("the study has no InfoGAN, which has a correlation of Q")
+    if results.runs is None:
+        raise NotInStudyError("the study has scores only, no trained models")
     order = runs["method"].map(lambda name: method_order(name)[0])
     runs = runs.assign(order=order).sort_values(["order", "strength", "seed"], kind="stable")
     return runs.drop_duplicates(["data", "method", "strength"])
 
 
-def _pictures(results: Results, block):  # type: ignore[no-untyped-def]
+def _pictures(results: Results, block: Callable[[Method, Dataset, str], Block]) -> dict[str, Picture]:
     """A picture per data set, of one block per run."""
     runs = _runs(results)
     assert results.runs is not None

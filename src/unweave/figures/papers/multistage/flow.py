@@ -101,11 +101,11 @@ def density_curves(results: Results) -> Figure:
     with paper_style():
         figure, grid = new_figure(min(WIDTH, 3.6 * len(data)), 2.3, ncols=len(data))
         for axes, name in zip(grid[0], data, strict=True):
-            for of_data, kind, history in curves:
+            for of_data, kind, density in curves:
                 if of_data == name:
                     color = _COLORS[kinds.index(kind) % len(_COLORS)]
-                    axes.plot(history.index, history, color=color, linewidth=0.9, alpha=0.8)
-            _robust_limits(axes, pd.concat([history for of_data, _, history in curves if of_data == name]))
+                    axes.plot(density.index, density, color=color, linewidth=0.9, alpha=0.8)
+            _robust_limits(axes, pd.concat([density for of_data, _, density in curves if of_data == name]))
             axes.set(title=data_name(name), xlabel="step", ylabel="log density (nats)")
         handles: list[Any] = [
             grid[0, 0].plot([], [], color=_COLORS[number % len(_COLORS)])[0] for number in range(len(kinds))

@@ -121,7 +121,7 @@ def ablation_runs(results: Results, models: Sequence[str], with_first: bool) -> 
     if results.runs is None:
         raise NotInStudyError("the study has scores only, no trained models")
     runs = stage_runs(results.table)
-    chosen = []
+    chosen: list[pd.DataFrame] = []
     for _, of_data in runs.groupby("data", sort=False):
         wanted = of_data[of_data["model"].isin(models) & (of_data["staged"] | (of_data["model"] != ""))]
         kinds = wanted.groupby("root", sort=False)["model"].nunique()
@@ -136,7 +136,8 @@ def ablation_runs(results: Results, models: Sequence[str], with_first: bool) -> 
     if not chosen:
         names = " nor ".join(model or "second stage" for model in models)
         raise NotInStudyError(f"the study has no {names} on one first stage")
-    return pd.concat(chosen)
+    result: pd.DataFrame = pd.concat(chosen)
+    return result
 
 
 def extreme_runs(results: Results) -> pd.DataFrame:
