@@ -73,7 +73,7 @@ def _read(path: Path, includers: tuple[Path, ...]) -> Source:
         raise DataError(f"{path}: includes itself")
     try:
         text = read_text(path.resolve(), TEXT_LIMIT)  # a link to a study's file is as good
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, DataError) as error:
         raise DataError(f"{path}: cannot be read ({error})") from error
     source = parse(text, path.name)
     if not isinstance(source.values, dict):
