@@ -42,7 +42,7 @@ def test_other_text_stays_text(text):
         ("a: 1\n---\nb: 2\n", r"s.yaml, line 2: not valid YAML"),
         ("a: 1\nb: 2024-13-01\n", r"s.yaml, line 2: not valid YAML \(month"),
         ("a: \x01\n", r"s.yaml: not valid YAML"),
-        ("a: &a [*a]\n", r"s.yaml: not valid YAML"),
+        ("a: &a [*a]\n", r"s.yaml, line 1: not valid YAML"),
         ("a: *b\n", r"s.yaml, line 1: not valid YAML"),
     ],
 )
