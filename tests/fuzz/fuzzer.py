@@ -201,7 +201,7 @@ def _results(root):
     table = uw.analyses.simulate_results() if hasattr(uw.analyses, "simulate_results") else None
     table.head(50).to_parquet(folder / "results.parquet")
     return Format(
-        "results table", folder, ("results.parquet",), lambda folder: uw.study.load(folder).to_csv()
+        "results table", folder, ("results.parquet",), lambda folder: uw.study.load_results(folder).to_csv()
     )
 
 

@@ -11,7 +11,7 @@ from unweave.methods import METHODS, Method, Player, Posterior, Terms, register_
 from unweave.metrics import udr
 from unweave.study.collecting import collect
 from unweave.study.folder import StudyFolder
-from unweave.study.results import COLUMNS, load
+from unweave.study.results import COLUMNS, load_results
 from unweave.study.scores import UDR, read_codes
 from unweave.study.worker import work
 
@@ -29,7 +29,7 @@ def test_the_table_has_its_columns_and_types(finished):
     assert list(table.columns) == list(COLUMNS)
     for name, kind in COLUMNS.items():
         assert table[name].dtype == pd.Series([], dtype=kind).dtype, name
-    pd.testing.assert_frame_equal(load(finished.path), table)
+    pd.testing.assert_frame_equal(load_results(finished.path), table)
 
 
 def test_a_row_for_each_run_metric_representation_and_protocol(finished):
@@ -47,7 +47,7 @@ def test_a_row_for_each_run_metric_representation_and_protocol(finished):
     for _, rows in table.groupby("run"):
         assert of_each == {(m, r) for m, r in zip(rows["metric"], rows["representation"], strict=True)}
     assert set(table["run"]) == {job.identity for job in finished.jobs}
-    assert set(table["protocol"]) == {"dlib"}
+    assert set(table["protocol"]) == {"paper"}
     assert np.isfinite(table["value"]).all()
     assert (table["seconds"] >= 0).all()
 
@@ -155,8 +155,8 @@ def test_settings_that_a_method_does_not_take_are_empty(opened, tiny, images):
     assert pd.isna(table.loc["Pixels", "latent_size"])
     assert "architecture" in json.loads(table.loc["vae", "settings"])
     expected = {"batch_size": 4, "image_size": None, "learning_rate": 1e-4, "precision": "32-true"}
-    assert json.loads(table.loc["Pixels", "settings"]) == expected
-    pd.testing.assert_frame_equal(load(folder.path).set_index("method"), table)
+    assert json.loads(table.loc["Pixels", "settings"]) == {**expected, "split": None}
+    pd.testing.assert_frame_equal(load_results(folder.path).set_index("method"), table)
     assert set(main_runs(table.reset_index())["method"]) == {"vae", "Pixels"}
 
 
@@ -182,8 +182,8 @@ def test_parts_that_are_not_defined_are_left_out(finished, tmp_path):
     path = copied.run(copied.jobs[0].identity) / copied.done_file
     told = json.loads(path.read_text())
     told["rows"] += [
-        ["mig.part", "mean", "", "", float("nan"), "dlib", 0.0],
-        ["mig.other", "mean", "", "", 0.5, "dlib", 0.0],
+        ["mig.part", "mean", "", "", float("nan"), "dlib", 40, 20, 60, 0.0],
+        ["mig.other", "mean", "", "", 0.5, "dlib", 40, 20, 60, 0.0],
     ]
     path.write_text(json.dumps(told))
     table = collect(copied).table
