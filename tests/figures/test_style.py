@@ -58,6 +58,7 @@ def test_no_two_methods_share_colour_and_marker():
         ],  # Locatello et al.
         ["beta_vae", "full_vae", "ivae", "idvae", "ss_ivae", "ss_idvae"],  # Mita et al.
         ["gvae", "ml_vae", "ada_gvae", "ada_ml_vae", "beta_vae"],
+        ["vae", "beta_tcvae", "ms_vae", "jacobian_supervision"],  # multi-stage modelling
     ],
 )
 def test_methods_that_a_paper_compares_differ_in_colour_and_in_marker(group):

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from unweave.figures.report.tables import csv_text, flatten, page_table, tex_text
+from unweave.analyses import median_scores, simulate_results
+from unweave.figures.report.tables import csv_text, flatten, page_table, score_tables, tex_text
 
 
 def test_tex_is_escaped_and_ruled():
@@ -52,3 +53,10 @@ def test_an_index_that_means_something_becomes_columns():
     assert csv_text(flatten(nested)) == "method,a b,a c\nx,1,2\n"
     counted = pd.DataFrame({"a": [1, 2, 3]})
     assert list(flatten(counted[counted["a"] > 1]).columns) == ["a"]
+
+
+@pytest.mark.parametrize(("seeds", "has_interval"), [(4, False), (5, True)])
+def test_fewer_than_five_runs_have_no_interval(seeds, has_interval):
+    table = simulate_results(data=["dsprites"], methods=["beta_vae"], seeds=seeds, strengths=1)
+    ((_, shown),) = score_tables(median_scores(table, ["mig"]))
+    assert bool(shown.rows[0][-1].detail) is has_interval

@@ -122,7 +122,7 @@ def render_page(
         f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; script-src '{_digest(script)}'"
     )
     return _template().render(
-        title=f"{results.name}: report of a study",
+        title=results.spec.get("title") or f"{results.name}: report of a study",
         sections=[section for section in sections if section is not None],
         policy=policy,
         style=style,
