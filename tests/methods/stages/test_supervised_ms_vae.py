@@ -206,7 +206,7 @@ def test_vectors_on_an_unsupervised_stage():
 
 def test_data_without_the_labels(first):
     bare = uw.data.from_arrays(np.zeros((4, 100), np.float32))
-    with pytest.raises(ArgumentError, match="length"):
+    with pytest.raises(ArgumentError, match="has no factors to learn from"):
         uw.methods.create("ms_vae", bare, first=first, other_data=True)
 
 
