@@ -49,7 +49,7 @@ def simulate_results(
     correlations: Sequence[Correlation] = (0.0,),
     strengths: Count = 6,
     seed: Seed = 0,
-    protocol: str = "paper",
+    protocol: str = "dlib",
 ) -> pd.DataFrame:
     """A results table of random scores, by default of the size of the study of Locatello et al.: 12,600 runs.
 
