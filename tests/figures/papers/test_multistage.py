@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from scipy.stats import spearmanr
 
 import unweave as uw
 from unweave.figures.papers import PAPERS
@@ -262,3 +263,41 @@ def test_the_run_that_is_shown_has_the_best_codes(results, trained):
     ]
     assert runs.set_index("model").loc["L", "run"].startswith("4.0")
     assert "seed" in run_heading(next(runs.itertuples()))
+
+
+@pytest.fixture(scope="module")
+def pendulum(tmp_path_factory):
+    """Three stages on the pendulum, of which the first two know the length and the damping, trained for a step."""
+    folder = tmp_path_factory.mktemp("pendulum")
+    rows, first = [], None
+    stages = [("pendulum_undamped", "conditional_gaussian"), ("pendulum_unit_mass", "conditional_gaussian")]
+    for number, (name, method) in enumerate([*stages, ("pendulum", "ms_vae")]):
+        data = uw.data.load(name)
+        settings = {} if first is None else {"first": first, "other_data": True}
+        settings |= {"latent_size": 1} if method == "ms_vae" else {}
+        created = uw.methods.create(method, data, **settings)
+        path = folder / f"{number}"
+        first = uw.train(created, data, steps=1, batch_size=4, out=path, pictures=False)
+        earlier = f"{number - 1}" if number else ""
+        rows += scores(
+            run(f"{number}", 0, math.nan, 1, first=earlier, data=name, method=method), {"mig": 0.1}
+        )
+    return Results("s", as_table(rows), runs=folder)
+
+
+def test_factors_that_c_knows_move_c_and_the_mass_moves_z(pendulum):
+    figure = drawn(exhibit("fig15-pendulum").make(pendulum)["pendulum"])
+    labels = [axes.get_ylabel() for axes in figure.axes if axes.get_ylabel()]
+    assert labels == ["c moves", "c moves", "z moves"]
+    truth = uw.data.load("pendulum").images(np.array([[1.0, 1.05, 1.05]]))
+    np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), truth[0])
+
+
+def test_z_is_plotted_against_the_mass(pendulum):
+    figure = drawn(exhibit("fig16-unseen-factor").make(pendulum))
+    (axes,) = figure.axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("mass", "mean of z0")
+    points = axes.collections[0].get_offsets()
+    assert points.shape == (500, 2)
+    rho = spearmanr(points[:, 0], points[:, 1]).statistic
+    assert axes.get_title().replace("−", "-").endswith(f"ρ = {rho:.3f}")
