@@ -10,7 +10,7 @@ from unweave.errors import DataError
 from unweave.methods import METHODS, Method, register_method
 from unweave.study.grid import count_points
 from unweave.study.perform import perform
-from unweave.study.planning import missing_methods, plan_jobs
+from unweave.study.planning import SHARED, missing_methods, plan_jobs
 from unweave.study.source import Source, parse
 from unweave.study.spec import Study, check, known_studies, load_study
 
@@ -321,7 +321,8 @@ def test_a_size_that_a_data_set_cannot_have_is_refused_by_the_plan():
 @pytest.mark.parametrize("name", known_studies())
 def test_the_number_of_points_is_the_number_of_runs(name):
     study, source = load_study(name)
-    assert count_points(study.runs) == len(plan_jobs(study, source))
+    runs = count_points(study.runs, SHARED, study.training.model_dump())
+    assert runs == len(plan_jobs(study, source))
 
 
 @pytest.mark.parametrize(

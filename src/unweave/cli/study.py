@@ -42,13 +42,15 @@ ROOT = Path("studies-out")
 def list_studies() -> None:
     """List the studies that come with unweave."""
     from unweave.study.grid import count_points
+    from unweave.study.planning import SHARED
     from unweave.study.source import read
-    from unweave.study.spec import known_studies, study_file
+    from unweave.study.spec import Training, known_studies, study_file
 
     rows = []
     for name in known_studies():
         study = read(study_file(name)).values
-        rows.append((name, f"{count_points(study['runs']):,}", study["title"]))
+        defaults = Training.model_validate(study.get("training", {})).model_dump()
+        rows.append((name, f"{count_points(study['runs'], SHARED, defaults):,}", study["title"]))
     output.show_table(["STUDY", "RUNS", "WHAT"], rows)
 
 

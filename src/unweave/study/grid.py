@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -23,19 +23,38 @@ class GridError(UnweaveError):
         super().__init__(message)
 
 
-def count_points(grid: Any) -> int:
-    """How many different points a grid has.
+def count_points(grid: Any, shared: Sequence[str] = (), defaults: Mapping[str, Any] | None = None) -> int:
+    """How many different points a grid has, with those of the runs that its axes hold.
+
+    Parameters
+    ----------
+    grid
+        as :func:`expand` takes it.
+    shared
+        what such a run has in common with the one that holds it, unless it says otherwise.
+    defaults
+        values that make no difference whether a point has them or not.
 
     Examples
     --------
     >>> count_points([{"beta": [1, 4]}, {"beta": [4, 8]}])
     3
+    >>> count_points({"size": [1, 2], "first": {"method": "vae"}, "seed": [0, 1]}, shared=["seed"])
+    6
     """
-    points = expand(grid)
-    try:
-        return len({frozenset(point.items()) for point in points})
-    except TypeError:  # a value that is a list or a mapping
-        return len({repr(sorted(point.items())) for point in points})
+    known: set[str] = set()
+    usual = defaults or {}
+
+    def count(point: Point) -> None:
+        said = {key: value for key, value in point.items() if key not in usual or value != usual[key]}
+        known.add(repr(sorted(said.items())))
+        for name in dict.fromkeys(key.partition(".")[0] for key in point if "." in key):
+            if name != "method":  # method.steps is a setting of the run's own
+                count({**{key: point[key] for key in shared if key in point}, **below(point, name)})
+
+    for point in expand(grid):
+        count(point)
+    return len(known)
 
 
 def expand(grid: Any, path: Path = ()) -> list[Point]:
