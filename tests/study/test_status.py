@@ -127,7 +127,7 @@ def test_a_study_that_was_never_started(tmp_path):
         status(StudyPaths(tmp_path, "nothing"))
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "plan.json").write_text("{")
-    with pytest.raises(DataError, match=r"plan.json: cannot be read"):
+    with pytest.raises(DataError, match=r"plan.json: truncated or damaged"):
         status(StudyPaths(tmp_path, "torn"))
 
 
