@@ -27,7 +27,7 @@ def test_each_factor_has_a_row_by_name():
     score = metric(CODES, FACTORS)
     rows = metric.scalars(score, ["length", "mass"])
     assert rows == {"length": score.details["per_factor"][0], "mass": score.details["per_factor"][1]}
-    assert rows["mass"] > 0.9
+    assert rows["mass"] > 0.8
 
 
 def test_on_an_endless_simulator():

@@ -41,7 +41,7 @@ class Values:
     >>> values = Values((1, 2, 1))
     >>> v = values.of(torch.tensor([[[[0.0, 1.0]]]]))    # black and white
     >>> v
-    tensor([[-6.2363,  6.2363]], dtype=torch.float64)
+    tensor([[-6.2359,  6.2359]], dtype=torch.float64)
     >>> values.to_images(v)
     tensor([[[[0., 1.]]]])
     """

@@ -59,7 +59,7 @@ def latent_factor_correlation(
     >>> factors = np.random.default_rng(0).uniform(size=(500, 2))
     >>> score = uw.metrics.latent_factor_correlation(-factors[:, :1] ** 3, factors)
     >>> score.details["per_factor"].round(1)
-    array([1., 0.])
+    array([1. , 0.1])
     """
     check_rows(len(sample.codes))
     matrix = correlation_matrix(sample.codes, sample.factors, method)
