@@ -285,11 +285,14 @@ def check(source: Source) -> Study:
         raise DataError("\n".join(_message(entry, source) for entry in _nearest(error))) from error
 
 
+_KINDS = ("str", "float", "dict[str,any]", "MetricEntry")  # of which a field's value may be one
+
+
 def _nearest(error: ValidationError) -> list[Any]:
-    """The errors, each once: of a metric that is no name there is one, and others of the mapping that it may be."""
+    """The errors, each once: of a value that may be one thing or another there is one for each, by the thing's name."""
     entries: dict[tuple[Any, ...], Any] = {}
     for entry in error.errors(include_url=False):
-        path = tuple(key for key in entry["loc"] if key not in ("str", "MetricEntry"))
+        path = tuple(key for key in entry["loc"] if key not in _KINDS)
         entries.setdefault(path, {**entry, "loc": path})
     held = {path[:length] for path in entries for length in range(len(path))}
     return [entry for path, entry in entries.items() if path not in held]
