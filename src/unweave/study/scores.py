@@ -304,7 +304,11 @@ def read_scores(path: Path) -> list[dict[str, Any]]:
             ]
         for row in rows:
             given = {name for name in row if isinstance(name, str)}
-            if given != set(row) or not all(isinstance(row[name], str) for name in _TEXTS):
+            texts = [row[name] for name in _TEXTS] + [row[name] for name in ("labels", "part") if name in row]
+            counts = [row[name] for name in POINTS if row.get(name) is not None]
+            if given != set(row) or not all(isinstance(text, str) for text in texts):
+                raise TypeError(f"{show(row)} is no score")
+            if not all(isinstance(count, int | float) for count in counts):
                 raise TypeError(f"{show(row)} is no score")
             for name in _NUMBERS:
                 row[name] = math.nan if row[name] is None else float(row[name])
