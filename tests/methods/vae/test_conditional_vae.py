@@ -203,12 +203,12 @@ def partly_labelled(columns=2):
         (
             "vae",
             {"prior": {"name": "label_vae", "foo": 1}},
-            "parameter of label_vae = 'foo': known: label_var",
+            "parameter of label_vae = 'foo': known: hidden_size, label_var",
         ),
         (
             "vae",
             {"prior": {"name": "conditional", "foo": 1}},
-            "parameter of conditional = 'foo': known: name",
+            "parameter of conditional = 'foo': known: hidden_size, name",
         ),
         ("idvae", {"label_variance": 0}, "label_variance = 0"),
         ("ivae", {"beta": -1}, "beta = -1"),
