@@ -301,6 +301,7 @@ def test_bad_seeds_are_refused(seed):
 # --- what it is for ------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::unweave.evaluation.points.SharedPointsWarning")
 def test_a_code_is_perfect_for_one_and_entangled_for_the_other():
     data = grid()
     other = entangle(data)

@@ -16,8 +16,8 @@ from unweave.study.source import Source, dump
 from unweave.study.spec import check
 from unweave.study.worker import work
 
-# A user's file: importing it registers what it holds, which only the tests that ask for it should see.
-collect_ignore = ["extension.py"]
+# Files of users: importing one registers what it holds, which only the tests that ask for it should see.
+collect_ignore = ["extension.py", "staged.py"]
 
 
 @pytest.fixture(scope="session")

@@ -86,6 +86,8 @@ def load(
     >>> uw.data.load("pendulum")
     Dataset(pendulum: endless of 100; length=(1.0, 3.0), damping=(0.1, 2.0), mass=(0.1, 2.0))
     """
+    from unweave.data.image_size import check_image_size, with_image_size
+
     size = check_value("image_size", image_size, Count | None)
     part = None if split is None else parse_split(split)
     if isinstance(part, tuple):
@@ -102,14 +104,12 @@ def load(
         allowed = " or ".join(recipe.splits) or "nothing by name"
         message = f"{recipe.name} has {allowed}; of any data set (0.8, 0) is a random part"
         raise ArgumentError("split", part, message)
+    if size is not None and recipe.image_shape is not None:
+        check_image_size(recipe.name, recipe.image_shape, size)  # before anything is loaded
     path = data_folder() / recipe.name if folder is None else Path(folder)
     data = recipe.load(path) if part is None else recipe.splits[part](path).with_parts(split=part)
     if size is None:
         return data
-    from unweave.data.image_size import check_image_size, with_image_size
-
-    if recipe.image_shape is not None:
-        check_image_size(recipe.name, recipe.image_shape, size)
     # The content of a published data set is fixed: a few images show whether it is the one.
     few = FEW if RECIPES.is_builtin(recipe.name) else None
     return with_image_size(data, size, path if part is None else path / part, most=few)

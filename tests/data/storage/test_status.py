@@ -104,6 +104,7 @@ def test_describe_is_json(tmp_path: Path) -> None:
         "url": "https://example.org/a",
         "size": 10,
         "sha256": "0" * 64,
+        "at_most": 10 * 2**30,
         "path": str(tmp_path / "a.bin"),
         "present": False,
         "found_size": None,
