@@ -1,6 +1,7 @@
 """Whether categories are classes, on methods whose answer is known, and against scikit-learn."""
 
 import itertools
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ class Reader(Method):
         self.order, self.mix = torch.tensor(order), mix
         self.weight = torch.nn.Parameter(torch.zeros(1))
 
-    parts = {"c": slice(0, 6)}  # noqa: RUF012
+    parts: ClassVar = {"c": slice(0, 6)}
     categories = (slice(0, 4),)
     noise_correlation = None
 

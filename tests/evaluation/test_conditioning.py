@@ -1,5 +1,7 @@
 """M1 to M4 where they are known."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import torch
@@ -71,7 +73,7 @@ def test_wrong_arrays_are_refused(reference, codes, message):
 class Stages(Method):
     """Images (c, z, details): c are the first two numbers; the later stage uses y, z, or both."""
 
-    parts = {"c": slice(0, 2), "z": slice(2, 5)}  # noqa: RUF012
+    parts: ClassVar = {"c": slice(0, 2), "z": slice(2, 5)}
     noise_correlation = 0.0
 
     def __init__(self, uses):

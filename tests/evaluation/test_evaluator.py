@@ -1,3 +1,5 @@
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import torch
@@ -321,7 +323,7 @@ def test_what_is_no_data_set_is_refused(data, metrics):
 
 def test_codes_without_noise_have_no_scores_of_a_posterior():
     class Still(Method):
-        parts = {"z": slice(0, 3)}  # noqa: RUF012
+        parts: ClassVar = {"z": slice(0, 3)}
         noise_correlation = None
 
         def __init__(self):

@@ -1,6 +1,7 @@
 """FID and KID of models whose images are known, with features that are cheap; with Inception's if installed."""
 
 from importlib.util import find_spec
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ def colours(images):
 class Copy(Method):
     """Codes are the image and one number z that brightens it; the later stage adds z to y = x."""
 
-    parts = {"c": slice(0, 192), "z": slice(192, 193)}  # noqa: RUF012
+    parts: ClassVar = {"c": slice(0, 192), "z": slice(192, 193)}
     noise_correlation = 0.0
 
     def __init__(self, noise=-100.0):

@@ -1,5 +1,7 @@
 """L1 and L2 errors against plain loops, and what can have them."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import torch
@@ -17,7 +19,7 @@ METRIC = find_metric("reconstruction_error")
 class Blur(Method):
     """An autoencoder without noise and without an evidence bound: codes are the means of image rows."""
 
-    parts = {"z": slice(0, 8)}  # noqa: RUF012
+    parts: ClassVar = {"z": slice(0, 8)}
     noise_correlation = None
 
     def __init__(self):
@@ -92,7 +94,7 @@ def test_labels_reach_the_encoder():
 
 def test_what_cannot_decode_is_refused():
     class Encoder(Method):
-        parts = {"z": slice(0, 1)}  # noqa: RUF012
+        parts: ClassVar = {"z": slice(0, 1)}
         noise_correlation = None
         spec = type("Spec", (), {"name": "encoder"})()
 

@@ -1,4 +1,5 @@
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -103,7 +104,7 @@ class Stages(Method):
     """Two codes, c and z: y is the level c, x is y with z added in its left half."""
 
     noise_correlation = None
-    parts = {"c": slice(0, 1), "z": slice(1, 2)}  # noqa: RUF012
+    parts: ClassVar = {"c": slice(0, 1), "z": slice(1, 2)}
 
     def __init__(self, image_shape):
         super().__init__()

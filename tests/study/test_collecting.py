@@ -1,5 +1,6 @@
 import json
 import shutil
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -125,7 +126,7 @@ def test_settings_that_a_method_does_not_take_are_empty(opened, tiny, images):
     class Pixels(Method):
         """Two pixels are the code."""
 
-        parts = {"z": slice(0, 2)}  # noqa: RUF012
+        parts: ClassVar = {"z": slice(0, 2)}
         noise_correlation = 0.0
 
         def __init__(self, image_shape, *, scale: float = 1.0):

@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import re
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -87,7 +88,7 @@ def test_a_named_part_of_a_code(run, data):
     np.testing.assert_array_equal(run.encode(data, part="z"), run.encode(data))
 
     class TwoParts(Encoder):
-        parts = {"c": slice(0, 1), "z": slice(1, 3)}  # noqa: RUF012
+        parts: ClassVar = {"c": slice(0, 1), "z": slice(1, 3)}
 
     two = in_memory(TwoParts(), (8, 8, 3))
     np.testing.assert_array_equal(two.encode(data, part="c"), two.encode(data)[:, :1])
@@ -245,7 +246,7 @@ class Nothing(Method):
 
 
 class Encoder(Nothing):
-    parts = {"z": slice(0, 3)}  # noqa: RUF012
+    parts: ClassVar = {"z": slice(0, 3)}
     noise_correlation = 0.0
 
     def encode(self, images):

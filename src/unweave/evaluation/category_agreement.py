@@ -158,12 +158,12 @@ def _recovered(trained: Trained, num_samples: int, seed: int) -> dict[str, float
     block = method.categories[0]
     same = drawn[:, block].argmax(1) == encoded[:, block].argmax(1)
     details = {"category_recovered": float(same.mean())}
-    truth, found = _without(drawn, method.categories), _without(encoded, method.categories)
+    truth, estimate = _without(drawn, method.categories), _without(encoded, method.categories)
     size = truth.shape[1]
     if size:
-        spread = np.concatenate([truth, found], axis=1).std(axis=0)
+        spread = np.concatenate([truth, estimate], axis=1).std(axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):
-            correlation = np.corrcoef(truth.T, found.T)[:size, size:]
+            correlation = np.corrcoef(truth.T, estimate.T)[:size, size:]
         correlation[:, spread[size:] == 0] = 0.0  # a mean that is always the same tells nothing
         details["continuous_recovered"] = float(np.diag(correlation).mean())
         if size > 1:

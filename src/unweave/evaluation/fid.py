@@ -135,8 +135,8 @@ def _distances(trained: Trained, make: Any, num_images: int, features: Any, seed
     generator = torch.Generator(device=trained.device).manual_seed(seed)
     which = trained.choose_images(num_images)
     with torch.inference_mode():
-        made = [_bytes(images) for images in make(generator, which)]
-    theirs = extract(np.concatenate(made))
+        generated = [_bytes(images) for images in make(generator, which)]
+    theirs = extract(np.concatenate(generated))
     if not np.isfinite(theirs).all():
         raise ArgumentError("features", extract.name, "has values that are not finite, of the model's images")
     scores = feature_distances(dataset_features(data, which, extract, trained.rng), theirs, extract.name)

@@ -132,9 +132,9 @@ def dataset_features(data: Dataset, which: AnyArray, features: ImageFeatures, rn
     folder = data_folder() / "features" / f"{data.name}-{images}-{height}x{width}-{features.weights}"
     options: Any = {"version": 1, "dtype": np.float32, "in_memory": True, "what": "features"}
     table = LazyArray(folder, (len(data), features.size), draw, **options)
-    found = table.take(np.asarray(which, np.int64)).astype(np.float64)
+    taken = table.take(np.asarray(which, np.int64)).astype(np.float64)
     table.flush()
-    return found
+    return taken
 
 
 def as_pictures(images: AnyArray) -> AnyArray:

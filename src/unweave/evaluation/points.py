@@ -115,12 +115,12 @@ def independent_points(data: Dataset, num_train: int, num_test: int, train: Rng,
 
 def _drawn(data: Dataset, n: int, allowed: AnyArray, rng: Rng) -> IntArray:
     """n rows as the data set draws them, of those that are allowed."""
-    found: list[IntArray] = []
+    chosen: list[IntArray] = []
     tries = 0
-    while (missing := n - sum(map(len, found))) > 0:
+    while (missing := n - sum(map(len, chosen))) > 0:
         drawn = data.sample_rows(max(4 * missing, 1_000), rng)
-        found.append(drawn[allowed[drawn]][:missing])
+        chosen.append(drawn[allowed[drawn]][:missing])
         tries += 1
         if tries > 10_000:
             raise ArgumentError("data", data.name, "draws too few of its rows to split them")
-    return np.concatenate(found)
+    return np.concatenate(chosen)

@@ -172,9 +172,9 @@ def find_axis(grid: Any, settings: Mapping[str, Any], name: str, path: Path = ()
             if axis == name and (value == settings.get(name) or not isinstance(given, list)):
                 return here
             if holds_runs(value) and name.startswith(f"{axis}."):
-                found = find_axis(value, below(settings, axis), name.removeprefix(f"{axis}."), here)
-                if found is not None:
-                    return found
+                inner = find_axis(value, below(settings, axis), name.removeprefix(f"{axis}."), here)
+                if inner is not None:
+                    return inner
     return None
 
 

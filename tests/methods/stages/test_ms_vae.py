@@ -1,5 +1,7 @@
 """MS-VAE: its loss, what it keeps of the first stage, and what it refuses."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import torch
@@ -141,7 +143,7 @@ class NormalisedStage(Method):
         self.code = nn.Sequential(nn.Flatten(), nn.Linear(784, 3), nn.BatchNorm1d(3), nn.Dropout(0.5))
         self.image = nn.Linear(3, 784)
 
-    parts = {"z": slice(0, 3)}  # noqa: RUF012
+    parts: ClassVar = {"z": slice(0, 3)}
 
     def encode(self, images):
         mean = self.code(images)

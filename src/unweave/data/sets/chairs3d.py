@@ -108,10 +108,10 @@ def load_masks(folder: Path, space: FactorSpace = SPACE, split: str = "all") -> 
         names = [
             name for name in member_names(source, _IMAGE.fullmatch) if _model(name) in listed or not listed
         ]
-        found = {_model(name) for name in names}
-        if listed and found != listed:
-            raise DataError(f"{folder / MODELS}: {source.name} has no model {sorted(listed - found)[0]}")
-        _build(source, _with_models(space, len(found)), out, masks=True, names=names)
+        models = {_model(name) for name in names}
+        if listed and models != listed:
+            raise DataError(f"{folder / MODELS}: {source.name} has no model {sorted(listed - models)[0]}")
+        _build(source, _with_models(space, len(models)), out, masks=True, names=names)
 
     # The list is part of what the arrays are: another one makes other arrays.
     version = int.from_bytes(hashlib.sha256("\n".join(sorted(listed)).encode()).digest()[:6], "big")

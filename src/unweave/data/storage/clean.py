@@ -38,8 +38,8 @@ def removable_data(
 def _removable(recipe: Recipe, folder: Path, sources: bool, drawn: bool) -> Iterator[Removable]:
     if not folder.is_dir():
         return
-    for place in (folder, folder / "sizes"):
-        yield from leftovers(place)
+    for path in (folder, folder / "sizes"):
+        yield from leftovers(path)
     for path in sorted(folder.glob(f"*{PARTIAL_SUFFIX}*")):
         yield Removable(path, "a download that was cut: the next one begins anew")
     rendered = sorted(folder.rglob("rendered-v*"), key=_version)
@@ -50,8 +50,8 @@ def _removable(recipe: Recipe, folder: Path, sources: bool, drawn: bool) -> Iter
         elif drawn:
             yield Removable(path, "rendered images")
     if sources:
-        found = status(recipe, folder)
-        for file in found.files if found.prepared else ():
+        present = status(recipe, folder)
+        for file in present.files if present.prepared else ():
             if file.present:
                 yield Removable(file.path, "an official file, whose arrays are prepared")
 

@@ -143,7 +143,7 @@ def best_traversals(
 
 def _best_at(table: pd.DataFrame, metric: str, settings: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """The run with the largest score at each of some settings, for each data set."""
-    found = []
+    best = []
     for setting in settings:
         rows = with_variant(select(table, metric).dropna(subset="value"))
         for column, value in setting.items():
@@ -152,8 +152,8 @@ def _best_at(table: pd.DataFrame, metric: str, settings: Sequence[Mapping[str, A
             rows = rows[rows[column] == value]
         if rows.empty:
             raise NotInStudyError(f"the study has no run with {dict(setting)}")
-        found.append(rows.loc[rows.groupby("data", sort=False)["value"].idxmax()])
-    return pd.concat(found, ignore_index=True)
+        best.append(rows.loc[rows.groupby("data", sort=False)["value"].idxmax()])
+    return pd.concat(best, ignore_index=True)
 
 
 def values_per_image(results: Results) -> dict[str, int]:

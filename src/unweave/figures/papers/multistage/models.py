@@ -187,12 +187,12 @@ def draw_runs(
         heading = run_heading(run)
         try:
             method, data = load_model(results.runs / str(run.run), str(run.data))
-            made = blocks(method, data, heading)
+            new = blocks(method, data, heading)
         except UnweaveError as error:
             problems.setdefault(str(run.data), []).append(f"{heading}: {error}")
             continue
-        if made:
-            drawn.setdefault(str(run.data), []).extend(made)
+        if new:
+            drawn.setdefault(str(run.data), []).extend(new)
     if not drawn:
         reasons = "; ".join(problem for of_data in problems.values() for problem in of_data)
         raise NotInStudyError(
