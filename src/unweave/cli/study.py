@@ -49,7 +49,8 @@ def list_studies() -> None:
     rows = []
     for name in known_studies():
         study = read(study_file(name)).values
-        defaults = Training.model_validate(study.get("training", {})).model_dump()
+        defaults = {key: field.default for key, field in Training.model_fields.items()}
+        defaults |= study.get("training", {})
         rows.append((name, f"{count_points(study['runs'], SHARED, defaults):,}", study["title"]))
     output.show_table(["STUDY", "RUNS", "WHAT"], rows)
 

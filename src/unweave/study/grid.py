@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -42,15 +43,25 @@ def count_points(grid: Any, shared: Sequence[str] = (), defaults: Mapping[str, A
     >>> count_points({"size": [1, 2], "first": {"method": "vae"}, "seed": [0, 1]}, shared=["seed"])
     6
     """
-    known: set[str] = set()
+    known: set[Hashable] = set()
     usual = defaults or {}
 
+    @cache
+    def stages_of(keys: tuple[str, ...]) -> list[str]:
+        """The axes that hold runs; method.steps is a setting of the run's own."""
+        names = dict.fromkeys(key.partition(".")[0] for key in keys if "." in key)
+        return [name for name in names if name != "method"]
+
     def count(point: Point) -> None:
-        said = {key: value for key, value in point.items() if key not in usual or value != usual[key]}
-        known.add(repr(sorted(said.items())))
-        for name in dict.fromkeys(key.partition(".")[0] for key in point if "." in key):
-            if name != "method":  # method.steps is a setting of the run's own
-                count({**{key: point[key] for key in shared if key in point}, **below(point, name)})
+        said = point
+        if not usual.keys().isdisjoint(point):
+            said = {key: value for key, value in point.items() if key not in usual or value != usual[key]}
+        try:
+            known.add(frozenset(said.items()))
+        except TypeError:  # a value that is a list or a mapping
+            known.add(repr(sorted(said.items())))
+        for name in stages_of(tuple(point)):
+            count({**{key: point[key] for key in shared if key in point}, **below(point, name)})
 
     for point in expand(grid):
         count(point)

@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from unweave import extensions
 from unweave.errors import ArgumentError, DataError, show, unknown_name
-from unweave.schedules import LearningRate
 from unweave.study.source import IMPORTS, Source, change_axes, dump, override, read
 
 Precision = Literal[
@@ -68,6 +67,8 @@ class Training(BaseModel):
     @field_validator("learning_rate")
     @classmethod
     def _is_a_learning_rate(cls, value: Any) -> Any:
+        from unweave.schedules import LearningRate
+
         try:
             LearningRate.read(value)
         except ArgumentError as error:
