@@ -1,6 +1,7 @@
 """What ``import unweave`` shows, and what it does not import."""
 
 import inspect
+import json
 import subprocess
 import sys
 
@@ -53,6 +54,77 @@ def test_import_is_light():
         "matplotlib",
         "rich",
     }
+
+
+LIGHT = {
+    True: ["--help", "methods", "metrics", "data list", "study list", "train --help"],
+    False: [
+        "train beta_vea",
+        "train beta_vae --data dsprite",
+        "train beta_vae --data ./nowhere",
+        "train beta_vae --set betta=3",
+        "train ms_vae --set firsst.beta=3",
+        "evaluate nowhere",
+        "evaluate nowhere --metrics migg",
+        "score codes.npz --metrics migg",
+        "data info dsprit",
+        "data show dsprit",
+        "study plan locatelo",
+        "study run locatelo",
+        "study status nowhere",
+    ],
+}
+
+
+def test_lists_and_mistyped_names_import_nothing_heavy(tmp_path):
+    """All in one process: what one of them imported would be seen after each that follows."""
+    program = """
+import contextlib, io, json, sys
+from unweave.cli import main
+seen = []
+for line in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        try:
+            main(line.split())
+        except SystemExit as ended:
+            succeeded = not ended.code
+    heavy = {"torch", "numba", "scipy", "sklearn", "pandas", "matplotlib"} & set(sys.modules)
+    seen.append([line, succeeded, sorted(heavy)])
+print(json.dumps(seen))
+"""
+    arguments = [sys.executable, "-c", program, json.dumps([*LIGHT[True], *LIGHT[False]])]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True, cwd=tmp_path)
+    expected = [[line, succeeds, []] for succeeds, some in LIGHT.items() for line in some]
+    assert json.loads(done.stdout) == expected
+
+
+# Type aliases, an old name that warns, and loggers of packages that tests do not have.
+WITHOUT_EXAMPLE = {
+    ("methods", "LabelMode"),
+    ("methods", "Stage"),
+    ("study", "load"),
+    ("training", "MLflow"),
+    ("training", "TensorBoard"),
+    ("training", "WeightsAndBiases"),
+}
+
+
+def test_every_public_function_and_class_has_an_example():
+    rooms = {"": uw, **{room: getattr(uw, room) for room in ROOMS}}
+    public = {
+        (room, name): getattr(module, name)
+        for room, module in rooms.items()
+        for name in module.__all__
+        if callable(getattr(module, name))
+    }
+    lacking = {key for key, value in public.items() if not _has_example(value)}
+    assert len(public) > 250
+    assert lacking == WITHOUT_EXAMPLE
+
+
+def _has_example(value):
+    methods = vars(value).values() if inspect.isclass(value) else ()
+    return any(">>>" in (inspect.getdoc(each) or "") for each in (value, *methods))
 
 
 def test_train_shows_its_whole_signature():

@@ -12,7 +12,16 @@ _SHOWN = 200  # characters of a value in a message
 
 
 class UnweaveError(Exception):
-    """Base of all errors that unweave raises on purpose."""
+    """Base of all errors that unweave raises on purpose.
+
+    Examples
+    --------
+    >>> try:
+    ...     uw.data.find("dsprite")
+    ... except uw.UnweaveError as error:
+    ...     print(str(error)[:53])
+    data set = 'dsprite': did you mean 'dsprites'? known:
+    """
 
 
 class ArgumentError(UnweaveError, ValueError):

@@ -138,6 +138,14 @@ def best_strengths(rows: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     data, method, variant, strength, value. Of equal medians the smaller strength is taken.
+
+    Examples
+    --------
+    >>> from unweave.analyses import best_strengths, main_runs, simulate_results
+    >>> table = main_runs(simulate_results(data=["dsprites"], methods=["beta_vae"], seeds=5))
+    >>> best_strengths(table.query("metric == 'mig'"))[["method", "strength"]]
+         method  strength
+    0  beta_vae       8.0
     """
     keys = ["data", "method", "variant"]
     medians = rows.groupby([*keys, "strength"], dropna=False)["value"].median().reset_index()

@@ -202,6 +202,18 @@ def part_accuracy(table: pd.DataFrame, metric: str = "downstream_mlp") -> pd.Dat
     Returns
     -------
     the columns of :func:`stage_runs` for staged runs, part ("c", "z", "" for both), factor, value.
+
+    Examples
+    --------
+    >>> from unweave.analyses import part_accuracy
+    >>> from unweave.study.results import as_table
+    >>> run = {"data": "dsprites", "strength_name": "", "seed": 0, "steps": 1, "settings": "{}", "protocol": "paper"}
+    >>> run |= {"run": "b", "method": "ms_vae", "first": "a", "metric": "downstream_mlp.x", "representation": "mean"}
+    >>> table = as_table([{**run, "part": "c", "value": 0.9}, {**run, "part": "z", "value": 0.2}])
+    >>> part_accuracy(table)[["method", "part", "factor", "value"]]
+       method part factor  value
+    0  ms_vae    c      x    0.9
+    1  ms_vae    z      x    0.2
     """
     details = table[table["metric"].str.startswith(f"{metric}.")]
     details = details[details["part"].isin(["c", "z", ""])]

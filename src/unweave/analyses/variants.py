@@ -60,7 +60,14 @@ def with_variant(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def method_variants(table: pd.DataFrame) -> list[tuple[str, str]]:
-    """The methods of a table with their variants, each pair once, in order of appearance."""
+    """The methods of a table with their variants, each pair once, in order of appearance.
+
+    Examples
+    --------
+    >>> from unweave.analyses import method_variants, simulate_results, with_variant
+    >>> method_variants(with_variant(simulate_results(data=["dsprites"], methods=["beta_vae"], seeds=1)))
+    [('beta_vae', '')]
+    """
     pairs = table[["method", "variant"]].drop_duplicates()
     return list(pairs.itertuples(index=False, name=None))
 

@@ -163,6 +163,9 @@ def show(
 ) -> None:
     """Write a picture of a data set: random images, and each factor varied by itself."""
     load_extensions(imports)
+    from unweave.data.registry import check_name
+
+    check_name(name)  # before figures are imported
     from unweave.figures import check_picture_path, contact_sheet, save_picture
 
     target = check_picture_path(picture or Path(f"{Path(name).resolve().name}.png"))

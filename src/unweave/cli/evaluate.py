@@ -141,6 +141,13 @@ def evaluate(
 
         for name in wanted:
             find_metric(name)  # a mistyped name is refused before torch is imported
+    from unweave.training.spec import SPEC, RunSpec
+
+    RunSpec.read(run / SPEC)  # and so is what is no run directory
+    if data is not None:
+        from unweave.data.registry import check_name
+
+        check_name(data)
     from unweave import evaluation as room
     from unweave.training import load
 

@@ -65,12 +65,12 @@ def plan(
     imports: Imports = None,
 ) -> None:
     """Show what a study will do: its runs, how long they take and how much disk they need. Nothing is trained."""
+    checked, source = _load(study, settings, imports)  # before torch is imported
     from unweave.study.estimate import estimate
     from unweave.study.folder import StudyFolder
     from unweave.study.planning import missing_methods
     from unweave.study.planning import plan as plan_study
 
-    checked, source = _load(study, settings, imports)
     folder = StudyFolder(root, checked.name, plan_study(checked, source))
     jobs = folder.jobs
     if runs:

@@ -167,9 +167,12 @@ def train(
     first.method=beta_tcvae --set first.beta=4 --set first.steps=1000: then that run is trained before it, beside it.
     """
     load_extensions(imports)
-    from unweave.methods import METHODS
+    from unweave.data.registry import check_name
+    from unweave.methods import describe
 
-    METHODS.check(method)  # a mistyped name is refused before torch is imported
+    hyperparameters = parse_nested_settings("--set", settings or [])
+    describe(method).check_names(hyperparameters)  # mistyped names are refused before torch is imported
+    check_name(data)
     import torch
 
     import unweave as uw
@@ -189,7 +192,7 @@ def train(
         ),
     }
     given = {name: value for name, value in given.items() if value is not None}
-    created = uw.methods.create(method, loaded, **given, **parse_nested_settings("--set", settings or []))
+    created = uw.methods.create(method, loaded, **given, **hyperparameters)
     if threads is not None:
         torch.set_num_threads(threads)
     rate = {"peak": learning_rate, "warmup": warmup, "shape": decay}

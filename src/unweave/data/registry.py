@@ -93,7 +93,7 @@ def load(
     if isinstance(part, tuple):
         fraction, seed, which = part[-2], part[-1], part[0]
         return random_part(load(name, folder, image_size=size), fraction, seed, which)  # type: ignore[arg-type]
-    if str(name) not in RECIPES and (Path(name).expanduser().is_dir() or Path(name).name != str(name)):
+    if _is_folder(name):
         if part is not None:
             raise ArgumentError(
                 "split", part, "a folder has no parts of its own: (0.8, 0) takes a random one"
@@ -113,6 +113,21 @@ def load(
     # The content of a published data set is fixed: a few images show whether it is the one.
     few = FEW if RECIPES.is_builtin(recipe.name) else None
     return with_image_size(data, size, path if part is None else path / part, most=few)
+
+
+def check_name(name: str | Path) -> None:
+    """Refuse what is neither the name of a data set nor the path of a folder; loads nothing, and imports no torch.
+
+    Examples
+    --------
+    >>> check_name("dsprite")
+    Traceback (most recent call last):
+    unweave.errors.ArgumentError: data set = 'dsprite': did you mean 'dsprites'? known: ...
+    """
+    if not _is_folder(name):
+        RECIPES.check(str(name))
+    elif not Path(name).expanduser().is_dir():
+        raise ArgumentError("data", str(name), "there is no such folder")
 
 
 def describe_data(data: Dataset) -> dict[str, Any]:
@@ -274,12 +289,16 @@ class _Loader:
         return from_arrays(images, factors, name=self.name)
 
 
+def _is_folder(name: str | Path) -> bool:
+    """Whether it is the path of a folder: one that is there, or that cannot be meant as a name."""
+    return str(name) not in RECIPES and (Path(name).expanduser().is_dir() or Path(name).name != str(name))
+
+
 def _load_folder(path: str | Path, folder: Path | str | None, size: int | None) -> Dataset:
     from unweave.data.own.folders import FACTORS_FILE, from_folder
 
+    check_name(path)
     path = Path(path).expanduser()
-    if not path.is_dir():
-        raise ArgumentError("data", str(path), "there is no such folder")
     if folder is not None:
         raise ArgumentError("folder", str(folder), "only a data set by name has its files elsewhere")
     return from_folder(path, FACTORS_FILE if os.path.lexists(path / FACTORS_FILE) else None, size=size)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -81,6 +81,12 @@ class MethodInfo:
         whether it is a composition on the VAE, which has the settings ``VAE_SETTINGS``.
     path
         "module:attribute" of the function or class.
+
+    Examples
+    --------
+    >>> info = uw.methods.describe("beta_tcvae")
+    >>> info.label, info.strength, dict(info.hyperparameters)
+    ('β-TCVAE', 'beta', {'beta': 6.0, 'estimator': 'logsumexp'})
     """
 
     name: str
@@ -117,6 +123,12 @@ class MethodInfo:
         module, _, attribute = self.path.partition(":")
         loaded: Callable[..., Any] = getattr(import_module(module), attribute)
         return loaded
+
+    def check_names(self, given: Iterable[str]) -> None:
+        """Refuse names that are none of its settings; imports nothing."""
+        for key in given:
+            if key not in self.settings:
+                raise unknown_name(f"hyperparameter of {self.name}", key, self.hyperparameters)
 
     def check(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Hyperparameters as their declarations want them; unknown and wrong ones are refused."""
@@ -178,15 +190,20 @@ def builtin_terms() -> dict[str, TermInfo]:
     for module, tree in _modules():
         for node, decorator in _decorated(tree, "register_term"):
             name, _ = _arguments(decorator)
-            needs_labels = any(
-                isinstance(line, ast.AnnAssign | ast.Assign)
-                and ast.unparse(line).startswith("needs_labels")
-                and ast.unparse(line).endswith("= True")
-                for line in node.body
-            )
+            needs_labels = any(_sets(line, "needs_labels") for line in node.body)
             summary = first_line(ast.get_docstring(node))
             terms[name] = TermInfo(name, summary, needs_labels, f"{module}:{node.name}")
     return dict(sorted(terms.items()))
+
+
+def _sets(line: ast.stmt, name: str) -> bool:
+    """Whether a line of a class sets the attribute of this name to True."""
+    match line:
+        case ast.Assign(targets=[ast.Name(id=target)], value=ast.Constant(value=True)):
+            return target == name
+        case ast.AnnAssign(target=ast.Name(id=target), value=ast.Constant(value=True)):
+            return target == name
+    return False
 
 
 def _label_need(name: str, declared: LabelNeed | None, is_vae: bool, takes_labels: bool) -> LabelNeed | None:

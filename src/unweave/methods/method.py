@@ -299,6 +299,13 @@ class Encodes(Protocol):
     ``parts`` are the named parts of a code: which columns each has. A VAE has one, {"z": slice(0, D)}; a multi-stage
     model has "c" and "z". ``noise_correlation`` is s of the posterior's noise, with covariance (1-s) I + s 11^T; None
     if codes have no noise, wholly or in part: metrics of the posterior do not apply then.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 6), np.float32))
+    >>> vae = uw.methods.create("vae", data, latent_size=3)
+    >>> isinstance(vae, uw.methods.Encodes), vae.parts
+    (True, {'z': slice(0, 3, None)})
     """
 
     @property
@@ -318,6 +325,13 @@ class EncodesWithLabels(Encodes, Protocol):
 
     Its prior is p(z|u). ``encode(images)`` alone gives the codes of images whose labels are not given: those that the
     method predicts, where it can, and else as "unknown".
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8), {"size": [0, 1, 2, 3]})
+    >>> idvae = uw.methods.create("idvae", data, latent_size=2, architecture="mlp")
+    >>> isinstance(idvae, uw.methods.EncodesWithLabels), idvae.label_modes
+    (True, ('given', 'unknown'))
     """
 
     @property
@@ -362,7 +376,16 @@ class EncodesWithLabels(Encodes, Protocol):
 
 @runtime_checkable
 class Decodes(Protocol):
-    """A method that turns codes into images."""
+    """A method that turns codes into images.
+
+    Examples
+    --------
+    >>> import torch
+    >>> data = uw.data.from_arrays(np.zeros((4, 6), np.float32))
+    >>> vae = uw.methods.create("vae", data, latent_size=3)
+    >>> isinstance(vae, uw.methods.Decodes), vae.decode(torch.zeros(2, 3)).shape
+    (True, torch.Size([2, 6]))
+    """
 
     def decode(self, codes: Tensor) -> Tensor:
         """The expected images (n, C, H, W) of codes (n, D)."""
@@ -371,7 +394,15 @@ class Decodes(Protocol):
 
 @runtime_checkable
 class Samples(Protocol):
-    """A method that generates images."""
+    """A method that generates images.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 6), np.float32))
+    >>> vae = uw.methods.create("vae", data, latent_size=3)
+    >>> isinstance(vae, uw.methods.Samples), vae.sample(2).shape
+    (True, torch.Size([2, 6]))
+    """
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
         """``n`` images (n, C, H, W) from the model."""
@@ -380,7 +411,15 @@ class Samples(Protocol):
 
 @runtime_checkable
 class DecodesStages(Protocol):
-    """A method of several stages, each of which makes images of codes: y and x of a multi-stage model."""
+    """A method of several stages, each of which makes images of codes: y and x of a multi-stage model.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 6), np.float32))
+    >>> vae = uw.methods.create("vae", data, latent_size=3)
+    >>> isinstance(vae, uw.methods.DecodesStages)  # it has one stage
+    False
+    """
 
     def decode_stages(self, codes: Tensor) -> dict[str, Tensor]:
         """The expected images (n, C, H, W) of codes (n, D) after each stage, by the stage's name, first to last.
@@ -392,7 +431,16 @@ class DecodesStages(Protocol):
 
 @runtime_checkable
 class GeneratesFromNoise(Protocol):
-    """A method that generates images from a code, which means something, and from noise, which need not."""
+    """A method that generates images from a code, which means something, and from noise, which need not.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 32, 32, 1), np.uint8))
+    >>> infogan = uw.methods.create("infogan", data)
+    >>> codes, noise = infogan.sample_inputs(2)
+    >>> isinstance(infogan, uw.methods.GeneratesFromNoise), infogan.generate(codes, noise).shape
+    (True, torch.Size([2, 1, 32, 32]))
+    """
 
     def sample_inputs(self, n: int, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
         """``n`` codes (n, D) and as much noise (n, E) from their priors."""
@@ -405,7 +453,15 @@ class GeneratesFromNoise(Protocol):
 
 @runtime_checkable
 class HasCategories(Protocol):
-    """A method whose codes are categories in part."""
+    """A method whose codes are categories in part.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 32, 32, 1), np.uint8))
+    >>> infogan = uw.methods.create("infogan", data)
+    >>> isinstance(infogan, uw.methods.HasCategories), infogan.categories
+    (True, (slice(0, 10, None),))
+    """
 
     @property
     def categories(self) -> tuple[slice, ...]:
@@ -415,7 +471,15 @@ class HasCategories(Protocol):
 
 @runtime_checkable
 class HasDensity(Protocol):
-    """A method that knows how probable an image is."""
+    """A method that knows how probable an image is.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 32, 32, 1), np.uint8))
+    >>> mixture = uw.methods.create("gaussian_mixture", data, num_components=2)
+    >>> isinstance(mixture, uw.methods.HasDensity)
+    True
+    """
 
     def log_density(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """log p(x) in nats, (n,), of images (n, C, H, W).
@@ -428,7 +492,15 @@ class HasDensity(Protocol):
 
 @runtime_checkable
 class HasPixelDensity(HasDensity, Protocol):
-    """A method whose density is that of values v that pixels were turned into, such as their logits."""
+    """A method whose density is that of values v that pixels were turned into, such as their logits.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 32, 32, 1), np.uint8))
+    >>> mixture = uw.methods.create("gaussian_mixture", data, num_components=2)
+    >>> isinstance(mixture, uw.methods.HasPixelDensity)
+    True
+    """
 
     def log_volume(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """log |dv / dk| (n,), of the v that the same ``generator`` gives ``log_density``.
@@ -448,6 +520,15 @@ class EvidenceBound(NamedTuple):
     kl
         (n, D): KL of each image and latent as if the posterior's noise were independent. Correlated noise adds
         :func:`~unweave.objectives.correlation_constant` to the sum. NaN where there is no closed form.
+
+    Examples
+    --------
+    >>> import torch
+    >>> data = uw.data.from_arrays(np.zeros((4, 6), np.float32))
+    >>> vae = uw.methods.create("vae", data, latent_size=3)
+    >>> bound = vae.evidence_bound(torch.zeros(4, 6))
+    >>> bound.reconstruction.shape, bound.kl.shape
+    (torch.Size([]), torch.Size([4, 3]))
     """
 
     posterior: Posterior
@@ -457,7 +538,15 @@ class EvidenceBound(NamedTuple):
 
 @runtime_checkable
 class HasEvidenceBound(Protocol):
-    """A method that knows a lower bound on log p(x), made of a reconstruction and a KL."""
+    """A method that knows a lower bound on log p(x), made of a reconstruction and a KL.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 6), np.float32))
+    >>> vae = uw.methods.create("vae", data, latent_size=3)
+    >>> isinstance(vae, uw.methods.HasEvidenceBound)
+    True
+    """
 
     def evidence_bound(
         self,
@@ -478,6 +567,13 @@ class Refines(Encodes, Protocol):
     """A later stage that makes an image of y, the image that a first stage decodes, and of details z.
 
     Its codes have the parts "c", of the first stage, and "z".
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 6), np.float32))
+    >>> vae = uw.methods.create("vae", data, latent_size=3)
+    >>> isinstance(vae, uw.methods.Refines)  # it is no later stage
+    False
     """
 
     def encode_first(self, images: Tensor) -> Posterior:
@@ -495,7 +591,15 @@ class Refines(Encodes, Protocol):
 
 @runtime_checkable
 class LearnsFromLabels(Protocol):
-    """A method whose training batches may have labels, whether or not its encoder takes them."""
+    """A method whose training batches may have labels, whether or not its encoder takes them.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8), {"size": [0, 1, 2, 3]})
+    >>> idvae = uw.methods.create("idvae", data, latent_size=2, architecture="mlp")
+    >>> isinstance(idvae, uw.methods.LearnsFromLabels), [c.name for c in idvae.labels_for(data).columns]
+    (True, ['size'])
+    """
 
     def labels_for(self, data: Dataset) -> Labels | None:
         """The labels of ``data`` that the method learns from; None if it learns from images alone."""
@@ -517,7 +621,15 @@ class LearnsFromLabels(Protocol):
 
 @runtime_checkable
 class DecodesLabels(LearnsFromLabels, Decodes, Protocol):
-    """A method whose codes are labels: ``decode`` takes u (n, d)."""
+    """A method whose codes are labels: ``decode`` takes u (n, d).
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8), {"size": [0, 1, 2, 3]})
+    >>> idvae = uw.methods.create("idvae", data, latent_size=2, architecture="mlp")
+    >>> isinstance(idvae, uw.methods.DecodesLabels)  # its codes are not its labels
+    False
+    """
 
     @property
     def label_size(self) -> int:

@@ -274,7 +274,13 @@ def term_summaries() -> dict[str, str]:
     'weight * KL(q(z|x) || p(z)), batch mean, in nats.'
     """
     known = builtin_terms()
-    return {name: known[name].summary if name in known else first_line(TERMS[name].__doc__) for name in TERMS}
+    return {name: known[name].summary if name in known else _summary(TERMS[name]) for name in TERMS}
+
+
+def _summary(term: type) -> str:
+    """The first line of a term's docstring; what ``dataclass`` writes where there is none says nothing."""
+    line = first_line(term.__doc__)
+    return "" if line.startswith(f"{term.__name__}(") else line
 
 
 def create(name: str, data: Dataset, *, seed: TorchSeed | None = None, **settings: Any) -> Method:

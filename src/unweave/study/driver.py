@@ -37,6 +37,16 @@ def prepare(study: Study, source: Source | None, root: Path) -> StudyFolder:
         as :func:`unweave.study.load_study` returns them.
     root
         the folder of runs and studies; studies in it share their runs.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> text = "{training: {steps: 2}, runs: {data: pendulum, method: vae, seed: 0}, evaluation: {metrics: [mcc]}}"
+    >>> _ = Path("small.yaml").write_text(text)
+    >>> study, source = uw.study.load_study("small.yaml")
+    >>> folder = uw.study.prepare(study, source, Path("out"))
+    >>> len(folder.pending())
+    1
     """
     folder = StudyFolder(root, study.name, plan(study, source))
     check_values(study.evaluation, folder.units, source)
@@ -91,6 +101,17 @@ def run(folder: StudyFolder, executor: Executor | None) -> Results:
         as :func:`prepare` returns it.
     executor
         who does the runs: :class:`Local`, :class:`~unweave.study.ray.RayCluster`, or None if nothing is to be done.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> text = "{training: {steps: 2}, runs: {data: pendulum, method: vae, seed: 0}, evaluation: {metrics: [mcc]}}"
+    >>> _ = Path("small.yaml").write_text(text)
+    >>> study, source = uw.study.load_study("small.yaml")
+    >>> folder = uw.study.prepare(study, source, Path("out"))
+    >>> results = uw.study.run(folder, None)  # uw.study.Local(processes=2) trains
+    >>> len(results.table), results.failures
+    (0, [])
     """
     folder.write()
     remove_leftovers(folder.path, older_than=_LEFTOVER_SECONDS)  # another command may be writing right now

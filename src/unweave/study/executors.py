@@ -23,7 +23,17 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS
 
 
 class Executor(Protocol):
-    """Whoever brings all pending runs of a study to an end: done, or recorded as failed."""
+    """Whoever brings all pending runs of a study to an end: done, or recorded as failed.
+
+    Examples
+    --------
+    >>> import time
+    >>> class Waiting:
+    ...     def run(self, folder, watch):
+    ...         while watch():  # others work on the same folder: this one only shows how far they are
+    ...             time.sleep(1)
+    >>> executor: uw.study.Executor = Waiting()
+    """
 
     def run(self, folder: StudyFolder, watch: Watch) -> None:
         """Return when ``watch`` says that everything is done; on an interruption stop the work and raise it."""

@@ -57,6 +57,13 @@ class Job:
         of a folder of images: a hash of the images, wherever the folder is.
     stages
         by hyperparameter, the runs that must have been trained before: the method's earlier stages.
+
+    Examples
+    --------
+    >>> study, source = uw.study.load_study("demo")
+    >>> job = uw.study.plan(study, source).jobs[0]
+    >>> job.method, job.data, job.seed
+    ('beta_vae', 'dsprites', 0)
     """
 
     data: str

@@ -67,7 +67,15 @@ T = TypeVar("T")
 
 
 class NotInStudyError(UnweaveError):
-    """An analysis needs something that the study does not have: a metric, a second data set, more seeds."""
+    """An analysis needs something that the study does not have: a metric, a second data set, more seeds.
+
+    Examples
+    --------
+    >>> from unweave.study.results import as_table
+    >>> uw.study.select(as_table([]), "mig")
+    Traceback (most recent call last):
+    unweave.study.results.NotInStudyError: the study has no metric 'mig'
+    """
 
 
 @dataclass(frozen=True)

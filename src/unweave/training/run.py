@@ -32,6 +32,7 @@ from unweave.parameters import Count, Seed, check_value
 from unweave.training.checkpoint import MODEL, load_weights, steps_in
 from unweave.training.history import Record, read_history
 from unweave.training.images import images_to_tensor, tensor_to_images
+from unweave.training.spec import SPEC as SPEC
 from unweave.training.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -39,8 +40,7 @@ if TYPE_CHECKING:
 
 Rows = ArrayLike | slice
 _SPARE = 1 << 26  # bytes of buffers that weights files do not hold
-SPEC, WEIGHTS, STATE, HISTORY, FAILURE = (
-    "spec.yaml",
+WEIGHTS, STATE, HISTORY, FAILURE = (
     "weights.safetensors",
     "state.safetensors",
     "history.jsonl",

@@ -22,6 +22,7 @@ from unweave.safe_yaml import TEXT_LIMIT, load_yaml
 from unweave.schedules import LearningRate
 
 FORMAT = 1
+SPEC = "spec.yaml"  # its file in a run directory
 _NOT_DECIDING = ("versions", "imports", "folder")  # fields that are no part of a run's identity
 _PACKAGES = ("torch", "numpy", "lightning-fabric")
 

@@ -28,7 +28,13 @@ _LINK = re.compile(r'href="((?:figures|tables)/[^"/\\]+)"')
 
 
 class ReportError(UnweaveError):
-    """A report was written, but some of its figures or tables could not be made."""
+    """A report was written, but some of its figures or tables could not be made.
+
+    Examples
+    --------
+    >>> issubclass(uw.figures.ReportError, uw.UnweaveError)
+    True
+    """
 
 
 def write_report(
