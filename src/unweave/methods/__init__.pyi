@@ -53,6 +53,7 @@ from .vae.conditional_vae import ConditionalVAE as ConditionalVAE
 from .vae.kl import KL as KL
 from .vae.kl import CapacityKL as CapacityKL
 from .vae.label_distribution import LabelDistribution as LabelDistribution
+from .vae.likelihoods import LIKELIHOODS as LIKELIHOODS
 from .vae.terms import ConditionalPass as ConditionalPass
 from .vae.terms import LabelledPass as LabelledPass
 from .vae.terms import Pass as Pass

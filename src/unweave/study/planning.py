@@ -456,7 +456,7 @@ def _check_image_size(data: str, image_size: int | None) -> None:
 def _check_names(training: Mapping[str, Any]) -> None:
     if all(training[name] == _DEFAULTS[name] for name in ("architecture", "reconstruction")):
         return  # so that torch, which the names come with, is not imported for most studies
-    from unweave.methods.vae.likelihoods import LIKELIHOODS
+    from unweave.methods import LIKELIHOODS
     from unweave.networks.create import architecture_name
 
     architecture_name(training["architecture"])
