@@ -55,7 +55,7 @@ class DamagedFileError(DataError):
         self.path, self.why = Path(path), shorten(str(why))
         super().__init__(f"{path}: truncated or damaged ({self.why}){advice}")
 
-    def __reduce__(self) -> tuple[Any, ...]:  # across processes: the message is made once
+    def __reduce__(self) -> tuple[Any, ...]:  # across processes: the message is written once
         return _restore, (type(self), self.path, str(self))
 
 
@@ -93,7 +93,7 @@ class NetworkError(UnweaveError):
 
 
 def show(value: object) -> str:
-    """A value as text for a message: its ``repr``, cut before it is made.
+    """A value as text for a message: its ``repr``, cut before it is written.
 
     Of a list that holds itself a billion times over, as a few lines of YAML can say, only the beginning is written.
 

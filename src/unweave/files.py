@@ -217,7 +217,7 @@ def scratch_folder() -> Iterator[Path]:
 def open_regular(path: Path, *, update: bool = False) -> IO[bytes]:
     """Open a regular file, unbuffered: to read, or to ``update`` it in place.
 
-    A link, a FIFO or a device in its place is refused by a :class:`~unweave.errors.DataError`: nobody who reads a
+    A link, a FIFO or a device instead is refused by a :class:`~unweave.errors.DataError`: nobody who reads a
     directory of others waits for a FIFO, and nobody writes through a link into a file elsewhere.
 
     Examples
@@ -243,7 +243,7 @@ def open_regular(path: Path, *, update: bool = False) -> IO[bytes]:
 
 
 def check_regular(path: Path) -> None:
-    """Refuse a FIFO, a device or a folder in the place of a data file; links to files are followed.
+    """Refuse a FIFO, a device or a folder instead of a data file; links to files are followed.
 
     Examples
     --------
@@ -322,7 +322,7 @@ def read_json(path: Path, limit: int = TEXT_LIMIT) -> dict[str, Any]:
 
 
 def set_aside(path: Path) -> Path:
-    """Rename a damaged file, so that it can be made again and still be examined; its new name.
+    """Rename a damaged file, so that it can be written again and still be examined; its new name.
 
     Examples
     --------
@@ -336,7 +336,7 @@ def set_aside(path: Path) -> Path:
 
 
 def check_no_links(path: Path, root: Path) -> None:
-    """Refuse to write below ``root`` through a link: a directory of others could lead it to any place.
+    """Refuse to write below ``root`` through a link: a directory of others could lead it anywhere.
 
     Examples
     --------

@@ -16,7 +16,7 @@ def load_yaml(text: str) -> Any:
     """The value of a YAML text.
 
     An alias (``*name``) repeats a value, and aliases of aliases multiply: nine lines can stand for a billion values.
-    So values are counted before they are made, with all their repetitions.
+    So values are counted before they are built, with all their repetitions.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def load_yaml(text: str) -> Any:
 
 
 def compose(loader: Any) -> yaml.Node | None:
-    """The one document of a loader as nodes, of which nothing is made yet, and which stand for a bounded number."""
+    """The one document of a loader as nodes, from which nothing is built yet, and which stand for a bounded number."""
     try:
         node: yaml.Node | None = loader.get_single_node()
         if node is not None:

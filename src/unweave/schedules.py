@@ -165,7 +165,7 @@ class LearningRate:
 
 
 def resolve(values: Mapping[str, Any], step: int | None = None) -> dict[str, Any]:
-    """Values with those of a step in place of schedules; without a step the last ones.
+    """Values with those of a step instead of schedules; without a step the last ones.
 
     Examples
     --------

@@ -119,7 +119,7 @@ def test_a_loaded_run_takes_its_array_again(squares, tmp_path):
     score = uw.evaluate(uw.load(tmp_path / "run", labels=own), squares, **options)["mcc"]
     assert score.value == uw.evaluate(run.method, squares, **options)["mcc"].value
     np.testing.assert_array_equal(loaded.labels_for(squares).known([5, 6])[:, 0], own[[5, 6]].astype("f4"))
-    with pytest.raises(ArgumentError, match="others than the method was made for"):
+    with pytest.raises(ArgumentError, match="others than the method was created for"):
         uw.load(tmp_path / "run", labels=own[::-1]).method.labels_for(squares)
     train(create(squares, "ivae"), squares, 1, batch_size=4, out=tmp_path / "other")
     with pytest.raises(ArgumentError, match="did not learn from an array"):
@@ -159,7 +159,7 @@ def test_data_with_other_labels_is_refused(squares):
     images = squares.images(np.arange(64))
     other = uw.data.from_arrays(images, {"y": np.repeat(np.arange(4), 16), "x": np.tile(np.arange(8), 8)})
     method = create(squares, "ivae")
-    with pytest.raises(ArgumentError, match="others than the method was made for"):
+    with pytest.raises(ArgumentError, match="others than the method was created for"):
         train(method, other, 1)
     with pytest.raises(ArgumentError, match="has no factors"):
         train(method, uw.data.from_arrays(images), 1)

@@ -77,7 +77,7 @@ def method_scores(
     """The scores of all runs of the main line, of which box plots are drawn (Mita et al., Figures 3 and 5).
 
     A metric has one representation and one protocol only: those of :func:`unweave.study.select`, by default its own
-    choice, so that scores of codes made with and without knowing u are never mixed unknowingly:
+    choice, so that scores of codes computed with and without knowing u are never mixed unknowingly:
     ``labels="given"``, the paper's choice, has to be asked for.
 
     Parameters

@@ -72,7 +72,7 @@ def score(
     json_file: Json = None,
     imports: Imports = None,
 ) -> int:
-    """Score codes that any encoder made, kept in an .npz file."""
+    """Score the codes of any encoder, from an .npz file."""
     load_extensions(imports)
     from unweave import metrics as room
 

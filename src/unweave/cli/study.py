@@ -246,7 +246,7 @@ def results(
     says_which = "labels" in (sql or "").lower() or "labels" in answer.columns
     if not says_which and (table["labels"] == "given").any():
         output.show_warning(
-            "the answer may mix in scores with u given, of codes made from the true labels that they are scored "
+            "the answer may mix in scores with u given, of codes computed from the true labels that they are scored "
             "against: group by labels, or leave out those with labels = 'given'"
         )
     if csv is not None:

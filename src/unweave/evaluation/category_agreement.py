@@ -1,4 +1,4 @@
-"""Whether the categories that a model found are the classes of the data, and whether its codes can be read back."""
+"""Whether the categories that a model learned are the classes of the data, and whether its codes can be read back."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def _distances(trained: Trained, make: Any, num_images: int, features: Any, seed
 def _bytes(images: Tensor) -> AnyArray:
     """Images (n, C, H, W) in [0, 1] as bytes (n, H, W, C)."""
     if not images.isfinite().all():
-        raise ArgumentError("method", "images", "has made images with values that are not finite")
+        raise ArgumentError("method", "images", "generates images with values that are not finite")
     return as_pictures(images.permute(0, 2, 3, 1).double().cpu().numpy())
 
 

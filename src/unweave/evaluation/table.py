@@ -71,7 +71,7 @@ class RepresentationTable:
     Attributes
     ----------
     method
-        a copy of the method, made now and for encoding: changes to the original have no effect here. None for a
+        a copy of the method, taken now for encoding: changes to the original have no effect here. None for a
         function.
     encoded
         how many images were encoded so far.

@@ -328,7 +328,7 @@ def _signature(
 
 
 def _namespace(tree: ast.Module) -> dict[str, Any]:
-    """What annotations are made of: our declared types, and the aliases that a module defines of them."""
+    """What annotations consist of: our declared types, and the aliases that a module defines of them."""
     names: dict[str, Any] = {**vars(parameters), "Annotated": Annotated, "Literal": Literal, "Stage": Stage}
     names |= {"Ge": Ge, "Gt": Gt, "Le": Le, "Lt": Lt}
     for node in tree.body:
@@ -336,7 +336,7 @@ def _namespace(tree: ast.Module) -> dict[str, Any]:
             try:
                 names[node.targets[0].id] = _evaluate(node.value, names)
             except NameError:
-                continue  # not made of declared types: no annotation of a hyperparameter
+                continue  # not of declared types: no annotation of a hyperparameter
     return names
 
 

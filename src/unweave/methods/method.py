@@ -152,7 +152,7 @@ class Method(nn.Module):
     Attributes
     ----------
     spec
-        what the method is, as plain data; set by ``create``. An object that was made otherwise has none, and cannot be
+        what the method is, as plain data; set by ``create``. An object that was created otherwise has none, and cannot be
         trained.
     fresh
         whether its weights have never been trained nor drawn from a seed: ``train`` then draws them from its own.
@@ -250,7 +250,7 @@ class Method(nn.Module):
 
     @property
     def image_encoder(self) -> nn.Module:
-        """The part that reads images when a code is made; by default the whole method.
+        """The part that reads images to encode them; by default the whole method.
 
         Codes that were computed once are kept under a hash of its weights.
         """
@@ -505,7 +505,7 @@ class HasPixelDensity(HasDensity, Protocol):
     def log_volume(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """log |dv / dk| (n,), of the v that the same ``generator`` gives ``log_density``.
 
-        Added to ``log_density`` it gives the log density of pixels k in [0, 256), of which bits per dimension are made.
+        Added to ``log_density`` it gives the log density of pixels k in [0, 256), from which bits per dimension follow.
         """
         ...
 
@@ -538,7 +538,7 @@ class EvidenceBound(NamedTuple):
 
 @runtime_checkable
 class HasEvidenceBound(Protocol):
-    """A method that knows a lower bound on log p(x), made of a reconstruction and a KL.
+    """A method that knows a lower bound on log p(x): a reconstruction and a KL.
 
     Examples
     --------

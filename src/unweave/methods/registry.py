@@ -357,7 +357,7 @@ def build(
     spec
         of a method that is known by name.
     encoder, decoder
-        the user's own networks, for a spec that was made with them.
+        the user's own networks, for a spec that was created with them.
     terms
         ready objects for those of the spec's extra terms that are not registered.
     stages
@@ -498,7 +498,7 @@ def label_need(
 
 
 def _check_name(kind: str, name: object) -> None:
-    """Refuse a name when the decorator is made: one that is never applied would say nothing."""
+    """Refuse a name when the decorator is called: one that is never applied would say nothing."""
     if not isinstance(name, str) or not name.isidentifier():
         raise ArgumentError("name", name, f"the name of a {kind} needs letters, digits and _")
 

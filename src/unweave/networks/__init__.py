@@ -1,4 +1,4 @@
-"""Networks: encoders, decoders, discriminators and the parts they are made of."""
+"""Networks: encoders, decoders, discriminators and the parts they consist of."""
 
 import lazy_loader
 

@@ -2,7 +2,7 @@
 
 G of the multi-stage paper (section 3.2): y, the output of an earlier stage, goes through an hourglass of convolutions;
 z enters by shifting and scaling every normalised layer inside it (Huang & Belongie 2017). In the paper's ablations
-(appendix L) a code c stands in the place of y: then the upper half of the hourglass is left.
+(appendix L) a code c replaces y: then the upper half of the hourglass is left.
 """
 
 from __future__ import annotations

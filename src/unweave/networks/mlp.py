@@ -72,7 +72,7 @@ class GaussianHeads(nn.Module):
                 raise TypeError(f"this encoder takes u with {self.conditioning} values: encoder(x, u)")
             features = torch.cat([features, u], dim=-1)
         elif u is not None:
-            raise TypeError("this encoder was made without conditioning and takes no u")
+            raise TypeError("this encoder was created without conditioning and takes no u")
         return self.mean(features), self.log_variance(features)
 
 

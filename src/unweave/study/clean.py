@@ -62,5 +62,5 @@ def _planned(root: Path, studies: list[Path]) -> set[str]:
         try:
             runs |= {run[0] for run in StudyPaths(root, study.name).read_plan()["runs"]}
         except DataError as error:
-            raise DataError(f"{error}: which runs are of no study cannot be told") from error
+            raise DataError(f"{error}: which runs belong to no study cannot be decided") from error
     return runs

@@ -78,7 +78,7 @@ def set_aside_damaged(folder: StudyFolder) -> None:
                 if path.exists():
                     read_scores(path) if path.name == folder.done_file else read_codes(path)
             except DamagedFileError as error:
-                print(f"{error}: set aside as {set_aside(path).name}, and made again", file=sys.stderr)
+                print(f"{error}: set aside as {set_aside(path).name}, and computed again", file=sys.stderr)
                 (run / folder.done_file).unlink(missing_ok=True)
 
 

@@ -190,7 +190,7 @@ def find_axis(grid: Any, settings: Mapping[str, Any], name: str, path: Path = ()
 
 
 def _check_count(count: int, path: Path) -> None:
-    """Refuse a grid that no study can have meant, before its points are made."""
+    """Refuse a grid that no study can have meant, before its points are listed."""
     if count > _MOST:
         raise GridError(path, f"has {show(count)} points; a study has at most {_MOST:,} runs")
 

@@ -28,7 +28,7 @@ from unweave.training.checkpoint import steps_in
 from unweave.training.run import SPEC, STATE, WEIGHTS, steps_done
 from unweave.training.score_file import SCORES
 
-_REPAIRS = 20  # damaged files of one run that are made again before it is given up
+_REPAIRS = 20  # damaged files of one run that are written again before it is given up
 Outcome = Literal["done", "failed", "busy", "waiting"]
 OnProgress = Callable[[Job, str, float], None]  # a run, what is done of it, and how much of that (0 to 1)
 
@@ -112,7 +112,7 @@ def _set_aside_damaged(folder: StudyFolder, job: Job) -> None:
 
 
 def _finish_repaired(folder: StudyFolder, job: Job, device: str, on_progress: OnProgress) -> None:
-    """Do what is left of a run; a damaged file of its directory is set aside and made again."""
+    """Do what is left of a run; a damaged file of its directory is set aside and written again."""
     for attempt in range(_REPAIRS + 1):
         try:
             return _finish(folder, job, device, on_progress)
@@ -126,7 +126,7 @@ def _finish_repaired(folder: StudyFolder, job: Job, device: str, on_progress: On
 def _set_aside(error: DamagedFileError) -> None:
     if error.path.name == WEIGHTS:  # runs that need this one wait until it is trained again
         (error.path.parent / TRAINED).unlink(missing_ok=True)
-    print(f"{error}: set aside as {set_aside(error.path).name}, and made again", file=sys.stderr, flush=True)
+    print(f"{error}: set aside as {set_aside(error.path).name}, and computed again", file=sys.stderr, flush=True)
 
 
 def _finish(folder: StudyFolder, job: Job, device: str, on_progress: OnProgress) -> None:
@@ -174,7 +174,7 @@ def _repair_spec(path: Path, method: Method, data: Dataset, settings: Mapping[st
         if path.exists():
             RunSpec.read(path)
     except DataError as error:
-        print(f"{error}: set aside as {set_aside(path).name}, and made again", file=sys.stderr, flush=True)
+        print(f"{error}: set aside as {set_aside(path).name}, and computed again", file=sys.stderr, flush=True)
         plan(method, data, **settings).write(path)
 
 

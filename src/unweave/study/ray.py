@@ -152,7 +152,7 @@ class _Tasks:
         self.waiting.extendleft(reversed(unready))
 
     def _is_ready(self, job: Job) -> bool:
-        """Whether a run can begin: what it needs is trained, and is where its node will look for it."""
+        """Whether a run can begin: what it needs is trained, and is where its node expects it."""
         if self.storage is None:
             return self.folder.is_ready(job)
         return all([self._in_storage(stage, self.storage) for stage in job.stages.values()])

@@ -93,7 +93,7 @@ def living_workers(paths: StudyPaths) -> list[dict[str, Any]]:
         try:
             activity = {**_UNKNOWN, **read_json(path)}
             if any(isinstance(activity[key], str) != isinstance(_UNKNOWN[key], str) for key in _UNKNOWN):
-                raise TypeError(f"{path}: a text in the place of a number, or the other way round")
+                raise TypeError(f"{path}: a text instead of a number, or the other way round")
             alive_now = _alive(activity)
         except (OSError, DataError, TypeError, ValueError, OverflowError):
             continue  # it ended just now, or what it wrote is damaged

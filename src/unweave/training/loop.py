@@ -229,7 +229,7 @@ def _has_stages(folder: Path | None, spec: RunSpec, method: Method) -> bool:
 
 
 def _finished(folder: Path, spec: RunSpec, method: Method, data: Dataset) -> Run | None:
-    """The run in ``folder`` if it is this one and has made all its steps; another one is refused."""
+    """The run in ``folder`` if it is this one and has all its steps; another one is refused."""
     if not (folder / SPEC).exists():
         return None
     saved = RunSpec.read(folder / SPEC)

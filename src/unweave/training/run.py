@@ -61,7 +61,7 @@ class Run:
     path
         its directory; None for a run that is kept in memory.
     step
-        how many steps were made.
+        how many steps were done.
     records
         the logged values, one mapping per logged step; :attr:`history` has them as a frame.
     data
@@ -90,7 +90,7 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether all steps were made."""
+        """Whether all steps were done."""
         return self.step >= self.spec.steps
 
     @property

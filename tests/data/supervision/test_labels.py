@@ -200,7 +200,7 @@ def test_a_spec_of_an_array_needs_the_same_array(data):
     np.testing.assert_array_equal(again.of(np.arange(12)), labels.of(np.arange(12)))
     with pytest.raises(ArgumentError, match=r"uw\.load"):
         labels_from_spec(labels.spec, data)
-    with pytest.raises(ArgumentError, match="others than the method was made for"):
+    with pytest.raises(ArgumentError, match="others than the method was created for"):
         labels_from_spec(labels.spec, data, classes[::-1])
 
 

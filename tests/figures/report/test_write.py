@@ -328,7 +328,7 @@ def test_scores_from_true_labels_have_tables_of_their_own(show, methods):
     assert "0.100" in section
     assert "0.900" not in section
     given = page.section("scores-u-given").replace("\xa0", " ")
-    assert "made from the true labels" in given
+    assert "computed from the true labels" in given
     assert "iVAE (u given)" in given
     assert "0.900" in given
     assert not re.search(r"β-VAE|0\.100|0\.300", given)

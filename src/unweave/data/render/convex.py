@@ -77,7 +77,7 @@ def trace_bodies(bodies: tuple[Body, ...], view: View, grid: Grid) -> tuple[Arra
     """Nearest surface along every ray.
 
     Args:
-        bodies: what to look at.
+        bodies: what is seen.
         view: image plane and direction; depths are measured from the plane through the world's
             origin, and `view.eye` is not used.
         grid: the rays; index [i, j] is the ray at v = positions[i], u = positions[j].

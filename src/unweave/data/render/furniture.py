@@ -1,4 +1,4 @@
-"""Families of solids found indoors: chairs, desks, desk lamps.
+"""Families of solids from indoors: chairs, desks, desk lamps.
 
 Each function draws one member of its family from `dice`; the front faces negative y.
 """

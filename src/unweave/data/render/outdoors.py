@@ -1,4 +1,4 @@
-"""Families of solids found outdoors: vehicles and towers.
+"""Families of solids from outdoors: vehicles and towers.
 
 Each function draws one member of its family from `dice`; the front faces negative y.
 """

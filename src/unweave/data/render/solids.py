@@ -6,7 +6,7 @@ creature), each built from painted primitives drawn by a fixed integer generator
 (slats, spokes, stripes, knobs) about as fine as the pixels.
 
 The camera is far away (parallel rays). The three lights come from the viewer's left, from above and
-from the viewer's right; they turn with the camera, so that their look does not depend on azimuth.
+from the viewer's right; they turn with the camera, so that their shading does not depend on azimuth.
 Each view is computed on its own with IEEE-exact operations (see `camera`): the same factors always
 give the same bytes, whatever else is in the batch.
 """

@@ -312,7 +312,7 @@ class _Cache:
                 self._shared[damaged] = 0
                 warnings.warn(
                     f"{self._folder}: {len(damaged):,} {self._what} are not what was written (first row "
-                    f"{damaged[0]:,}): they are made again",
+                    f"{damaged[0]:,}): they are drawn again",
                     RuntimeWarning,
                     stacklevel=6,
                 )
@@ -332,7 +332,7 @@ class _Cache:
         return content
 
     def _open_checksums(self, n: int) -> AnyArray:
-        """The checksums; those of a folder that an earlier version has made are computed now.
+        """The checksums; those of a folder of an earlier version are computed now.
 
         That version could count a row as drawn of which a full disk had taken no byte, or not the last ones: it is a
         hole in the file, which reads as zeros. A row that ends in another byte than zero is whole.
@@ -369,7 +369,7 @@ def _neighbours(rows: IntArray) -> list[tuple[int, int]]:
 
 
 def _is_sound(folder: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
-    """Whether the files are there and of their full size; if not, all are made anew. Links are an error."""
+    """Whether the files are there and of their full size; if not, all are created anew. Links are an error."""
     try:
         map_created(folder / "images.npy", shape, dtype, "r")
         map_created(folder / "done.npy", shape[:1], np.dtype(np.uint8), "r")

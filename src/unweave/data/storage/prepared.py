@@ -196,7 +196,7 @@ def create_array(
 def map_created(
     path: Path, shape: tuple[int, ...], dtype: npt.DTypeLike, mode: Literal["r", "r+"]
 ) -> np.memmap[Any, Any]:
-    """Memory-map an array that :func:`create_array` has made; ValueError if it is not as it was made."""
+    """Memory-map an array that :func:`create_array` has created; ValueError if it has changed since."""
     dtype = np.dtype(dtype)
     expected = _header(shape, dtype)
     with open_regular(path) as file:  # no links

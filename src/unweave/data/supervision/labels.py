@@ -64,7 +64,7 @@ class Labels:
     data
         whose rows have the labels.
     columns
-        what u is made of, from left to right.
+        what u consists of, from left to right.
     sizes
         per label the number of its values before they were binned; None for a number in [0, 1].
     subset
@@ -171,7 +171,7 @@ def labels_of(
     Parameters
     ----------
     names
-        of the factors that u is made of, in this order; None: all of them.
+        of the factors that u consists of, in this order; None: all of them.
     array
         the user's own labels by row, (n,) or (n, K), instead of factors; ``names`` then names its columns.
         Whole numbers (an integer dtype) are values 0 .. size - 1 of discrete labels, floats are numbers in
@@ -263,14 +263,14 @@ def labels_from_spec(spec: Mapping[str, Any], data: Dataset, array: ArrayLike | 
     except ArgumentError as error:
         if "array" in spec or error.argument == "data":
             raise
-        why = f"does not have the labels that the method was made for: {error}"
+        why = f"does not have the labels that the method was created for: {error}"
         raise ArgumentError("data", data.name, why) from error
     if labels.spec.get("images") != spec.get("images"):
-        why = "has other images: the method's array of labels belongs to the rows that it was made for"
+        why = "has other images: the method's array of labels belongs to the rows that it was created for"
         raise ArgumentError("data", data.name, why)
     if labels.spec != dict(spec):
         columns = [(column.name, column.size) for column in labels.columns]
-        raise ArgumentError("data", data.name, f"has labels {columns}, others than the method was made for")
+        raise ArgumentError("data", data.name, f"has labels {columns}, others than the method was created for")
     return labels
 
 

@@ -109,7 +109,7 @@ def strength_curves(
             axes.set_xticks(range(len(ticks)), ticks)
             axes.set_xlim(-0.3, len(ticks) - 0.7)
         figure.supxlabel(
-            "regularisation strength" if shared else "regularisation strength: place in the method's list",
+            "regularisation strength" if shared else "regularisation strength: index in the method's list",
             fontsize=8,
         )
         handles = [axes.plot([], [], **style)[0] for style in styles.values()]
@@ -172,7 +172,7 @@ def _which(rows: pd.DataFrame, table: pd.DataFrame) -> str:
 
 
 def _check_labels(table: pd.DataFrame, labels: str | None) -> None:
-    """Refuse to draw a figure of codes made with labels where there are none: it would be the other one again."""
+    """Refuse to draw a figure of codes computed with labels where there are none: it would be the other one again."""
     if labels and not (table["labels"] == labels).any():
         raise NotInStudyError(f"the study has no scores with labels {labels}")
 

@@ -108,10 +108,10 @@ def render_page(
         _summary_section(results, label_note(modes)),
         _score_section(SCORES, "Scores", "", scores[SCORES]),
         _score_section(
-            SCORES_U_GIVEN, "Scores with u given: made from the true labels", U_GIVEN, scores[SCORES_U_GIVEN]
+            SCORES_U_GIVEN, "Scores with u given: computed from the true labels", U_GIVEN, scores[SCORES_U_GIVEN]
         ),
         *(_paper_section(chapter, modes) for chapter in chapters if chapter.drawn),
-        _exhibit_list("failed", "Could not be made", "Error", [pair for c in chapters for pair in c.failed]),
+        _exhibit_list("failed", "Could not be drawn", "Error", [pair for c in chapters for pair in c.failed]),
         _exhibit_list("absent", "Not in this study", "Reason", [pair for c in chapters for pair in c.absent]),
         _failure_section(results),
         _making_section(results, command),
@@ -184,7 +184,7 @@ def _making_section(results: Results, command: str) -> Section:
     versions = installed_versions() | {name: importlib.metadata.version(name) for name in _DRAWN_WITH}
     spec = yaml.safe_dump(results.spec, sort_keys=False, allow_unicode=True) if results.spec else ""
     content = {"command": command, "versions": list(versions.items()), "spec": spec}
-    return Section("making", "making", "How it was made", content)
+    return Section("making", "making", "How it was produced", content)
 
 
 def _links(paths: Sequence[str] | Mapping[str, Any]) -> list[Link]:

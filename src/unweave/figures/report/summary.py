@@ -13,7 +13,7 @@ from unweave.study import Results
 from unweave.study.results import RUN_COLUMNS
 
 U_GIVEN = (
-    "These codes were made from the true labels u of each image, as in the papers of these methods: they know the "
+    "These codes were computed from the true labels u of each image, as in the papers of these methods: they know the "
     "factors that they are scored against. Their scores compare neither with those of other methods nor with those of "
     "the same methods that did not get them."
 )
@@ -136,7 +136,7 @@ def label_note(modes: Mapping[str, set[str]]) -> str:
         )
     if any("given" in kinds for kinds in modes.values()):
         parts.append(
-            "Scores with u given are of codes that were made from the true labels, which they are scored against. "
+            "Scores with u given are of codes that were computed from the true labels, which they are scored against. "
             "They are only in tables and figures that say so."
         )
     if only_given := [name for name in modes if name not in blind]:

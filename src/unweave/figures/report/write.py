@@ -28,7 +28,7 @@ _LINK = re.compile(r'href="((?:figures|tables)/[^"/\\]+)"')
 
 
 class ReportError(UnweaveError):
-    """A report was written, but some of its figures or tables could not be made.
+    """A report was written, but some of its figures or tables could not be drawn.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def write_report(
     Raises
     ------
     ReportError
-        after everything else is written, if a figure or table could not be made for any other reason.
+        after everything else is written, if a figure or table could not be drawn for any other reason.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def write_report(
 def _check(out: Path | str, formats: Sequence[str]) -> Path:
     for kind in formats:
         if kind not in FORMATS:
-            raise ArgumentError("formats", kind, f"figures are made as {', '.join(FORMATS)}")
+            raise ArgumentError("formats", kind, f"figures are written as {', '.join(FORMATS)}")
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise ArgumentError("out", str(out), "is a file, not a folder")

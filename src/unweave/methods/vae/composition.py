@@ -1,4 +1,4 @@
-"""What a VAE is made of next to its encoder, decoder and likelihood."""
+"""What a VAE consists of next to its encoder, decoder and likelihood."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Composition:
     Parameters
     ----------
     terms
-        what its loss is made of, next to the reconstruction.
+        the terms of its loss, next to the reconstruction.
     prior
         p(z|u), which the encoder's q(z|x,u) is held to; None: N(0, I) and q(z|x).
     predictor

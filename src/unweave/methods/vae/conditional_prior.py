@@ -1,4 +1,4 @@
-"""Priors p(z|u) given labels: parts that are handed to a method, in place of N(0, I)."""
+"""Priors p(z|u) given labels: parts that are handed to a method, instead of N(0, I)."""
 
 from __future__ import annotations
 

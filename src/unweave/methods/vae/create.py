@@ -74,7 +74,7 @@ def create_vae(
     extra_terms
         further terms: objects, or mappings {"name": "dip_ii", "lambda_od": 5, …} of registered ones.
     prior
-        p(z|u) in place of N(0, I): "conditional" (iVAE's) or "label_vae" (IDVAE's), or a mapping with its
+        p(z|u) instead of N(0, I): "conditional" (iVAE's) or "label_vae" (IDVAE's), or a mapping with its
         parameters, {"name": "label_vae", "label_variance": 0.01, "hidden_size": 50}. The encoder then takes labels as
         well. A method with a prior of its own takes parameters of that kind.
     labels
@@ -198,7 +198,7 @@ def compose(
 
 
 def _as_composition(name: str, result: object) -> Composition:
-    """What the function of a method returned: a composition, or terms, of which one is made."""
+    """What the function of a method returned: a composition, or terms, which become one."""
     if isinstance(result, Composition):
         return result
     message = "its function needs to return a list of terms, or a Composition; it returned"
@@ -246,7 +246,7 @@ def _check_labels(spec: VAESpec, parts: Composition) -> None:
 
 
 def _without_arrays(value: object) -> object:
-    """What a user gave as labels, with types in place of arrays."""
+    """What a user gave as labels, with types instead of arrays."""
     if isinstance(value, Mapping):
         return {key: _without_arrays(entry) for key, entry in value.items()}
     return value if isinstance(value, str | list | tuple | int | float | None) else type(value).__name__

@@ -76,7 +76,7 @@ def schedules(spec: VAESpec) -> dict[str, Mapping[str, Any]]:
 
 
 def at_step(spec: VAESpec, step: int) -> VAESpec:
-    """The spec with the values of a step in place of schedules.
+    """The spec with the values of a step instead of schedules.
 
     Examples
     --------

@@ -5,7 +5,7 @@ Forward passes are typed by what they hold, as batches are:
 ==========================  =============================================================================
 :class:`Pass`               q(z|x), a draw z, the decoder's output
 :class:`LabelledPass`       and the mean codes of images with labels
-:class:`ConditionalPass`    q(z|x,u) and a prior p(z|u) in place of N(0, I)
+:class:`ConditionalPass`    q(z|x,u) and a prior p(z|u) instead of N(0, I)
 :class:`PredictedPass`      and q(u|x), from which missing labels are drawn
 ==========================  =============================================================================
 """
@@ -196,7 +196,7 @@ class Term(Generic[AnyPass]):
 
     A subclass gives ``__call__``, from a forward pass to weighted values, and the hooks that it needs. One with weights
     is an ``nn.Module`` as well, and gives ``forward``. A dataclass is kept in specs with its fields; any other term
-    says in :meth:`settings` what it was made with.
+    says in :meth:`settings` what it was created with.
 
     Attributes
     ----------
@@ -224,7 +224,7 @@ class Term(Generic[AnyPass]):
         return None
 
     def settings(self) -> dict[str, Any]:
-        """The arguments that it was made with."""
+        """The arguments that it was created with."""
         return asdict(self) if is_dataclass(self) and not isinstance(self, type) else {}
 
     def __call__(self, forward_pass: AnyPass) -> Terms:

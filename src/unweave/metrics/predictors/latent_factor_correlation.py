@@ -1,4 +1,4 @@
-"""Correlation of single latents with single factors, such as one that no stage was told of."""
+"""Correlation of single latents with single factors, such as one that no stage has seen."""
 
 from __future__ import annotations
 
