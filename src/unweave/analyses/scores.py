@@ -81,8 +81,8 @@ def seed_medians(table: pd.DataFrame, level: Level = 0.95) -> pd.DataFrame:
     -------
     one row per data set, method, strength, metric, representation and labels, in the order of :func:`median_scores`:
     these, value, low, high and n; between them ``variant``, ``correlation``, ``latent_size``, ``steps``, ``protocol``
-    and ``part`` (of the codes) if the study has several. Scores with u given, of codes computed from the true labels, have
-    "given" in ``labels``.
+    and ``part`` (of the codes) if the study has several. Scores with u given, of codes computed from the true labels,
+    have "given" in ``labels``.
 
     Examples
     --------

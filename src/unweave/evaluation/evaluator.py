@@ -71,7 +71,7 @@ def evaluate(
 ) -> Scores:
     """Score a representation on a data set with many metrics.
 
-    Each metric draws from a random source of its own, derived from ``seed`` and its name: a score does not depend on which
+    Each metric has a random source of its own, derived from ``seed`` and its name: a score does not depend on which
     others are computed. The same points serve all metrics of codes and factors.
 
     Parameters

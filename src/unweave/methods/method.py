@@ -152,7 +152,7 @@ class Method(nn.Module):
     Attributes
     ----------
     spec
-        what the method is, as plain data; set by ``create``. An object that was created otherwise has none, and cannot be
+        what the method is, as plain data; set by ``create``. One that was created otherwise has none, and cannot be
         trained.
     fresh
         whether its weights have never been trained nor drawn from a seed: ``train`` then draws them from its own.

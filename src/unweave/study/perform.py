@@ -126,7 +126,9 @@ def _finish_repaired(folder: StudyFolder, job: Job, device: str, on_progress: On
 def _set_aside(error: DamagedFileError) -> None:
     if error.path.name == WEIGHTS:  # runs that need this one wait until it is trained again
         (error.path.parent / TRAINED).unlink(missing_ok=True)
-    print(f"{error}: set aside as {set_aside(error.path).name}, and computed again", file=sys.stderr, flush=True)
+    print(
+        f"{error}: set aside as {set_aside(error.path).name}, and computed again", file=sys.stderr, flush=True
+    )
 
 
 def _finish(folder: StudyFolder, job: Job, device: str, on_progress: OnProgress) -> None:
@@ -174,7 +176,9 @@ def _repair_spec(path: Path, method: Method, data: Dataset, settings: Mapping[st
         if path.exists():
             RunSpec.read(path)
     except DataError as error:
-        print(f"{error}: set aside as {set_aside(path).name}, and computed again", file=sys.stderr, flush=True)
+        print(
+            f"{error}: set aside as {set_aside(path).name}, and computed again", file=sys.stderr, flush=True
+        )
         plan(method, data, **settings).write(path)
 
 

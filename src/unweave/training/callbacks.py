@@ -46,7 +46,7 @@ class Callback:
 class TensorBoard(Callback):
     """Logs to TensorBoard event files in ``folder`` (needs the package tensorboard).
 
-    The folder is created when training begins, so that it may lie in the run's directory, which must not be there before.
+    The folder is created when training begins: it may lie in the run's directory, which must not be there before.
 
     Examples
     --------

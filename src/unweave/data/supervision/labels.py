@@ -270,7 +270,9 @@ def labels_from_spec(spec: Mapping[str, Any], data: Dataset, array: ArrayLike | 
         raise ArgumentError("data", data.name, why)
     if labels.spec != dict(spec):
         columns = [(column.name, column.size) for column in labels.columns]
-        raise ArgumentError("data", data.name, f"has labels {columns}, others than the method was created for")
+        raise ArgumentError(
+            "data", data.name, f"has labels {columns}, others than the method was created for"
+        )
     return labels
 
 

@@ -117,9 +117,9 @@ _EXHIBITS = (
         "ranking-best",
         "Which method is best, and how sure that is",
         "beyond the papers",
-        "The number is the method's rank by its median score, bold where it cannot be distinguished from the first. The "
-        "colour is the bootstrap probability over seeds that its median is the largest, which is too sure if there are "
-        "only a few seeds. " + _HOW,
+        "The number is the method's rank by its median score, bold where it cannot be distinguished from the first. "
+        "The colour is the bootstrap probability over seeds that its median is the largest, which is too sure if there "
+        "are only a few seeds. " + _HOW,
         best_probabilities,
     ),
     Exhibit("ranking-medians", "Scores with intervals and groups", "beyond the papers", _HOW, ranking_table),

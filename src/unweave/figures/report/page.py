@@ -108,7 +108,10 @@ def render_page(
         _summary_section(results, label_note(modes)),
         _score_section(SCORES, "Scores", "", scores[SCORES]),
         _score_section(
-            SCORES_U_GIVEN, "Scores with u given: computed from the true labels", U_GIVEN, scores[SCORES_U_GIVEN]
+            SCORES_U_GIVEN,
+            "Scores with u given: computed from the true labels",
+            U_GIVEN,
+            scores[SCORES_U_GIVEN],
         ),
         *(_paper_section(chapter, modes) for chapter in chapters if chapter.drawn),
         _exhibit_list("failed", "Could not be drawn", "Error", [pair for c in chapters for pair in c.failed]),
