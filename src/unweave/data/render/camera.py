@@ -11,9 +11,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from unweave.arrays import FloatArray
+
 Vector = tuple[float, float, float]
 
 IMAGE_SIZE = 64
@@ -30,7 +30,7 @@ def dot(a: Vector, b: Vector) -> float:
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-def sample_positions(samples: int) -> Array:
+def sample_positions(samples: int) -> FloatArray:
     """Positions of the sub-samples along one image axis, in pixels from the image centre.
 
     Shape (IMAGE_SIZE * samples,). They are symmetric about 0 and never equal to 0.
@@ -63,7 +63,9 @@ def orbit_view(azimuth: float, elevation: float, distance: float, target_height:
     return View((cos_a, sin_a, 0.0), (-sin_a * sin_e, cos_a * sin_e, cos_e), forward, eye)
 
 
-def perspective_directions(view: View, focal_length: float, samples: int) -> tuple[Array, Array, Array]:
+def perspective_directions(
+    view: View, focal_length: float, samples: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Directions (not normalised) of the rays through all sub-samples.
 
     Args:

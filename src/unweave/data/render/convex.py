@@ -21,9 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unweave.arrays import FloatArray
 from unweave.data.render.camera import Vector, View, dot
 
-Array = NDArray[np.float64]
 Plane = tuple[Vector, float]
 Quadric = tuple[float, float, float, float, float]
 
@@ -61,7 +61,7 @@ class Grid:
     count: int
     spacing: float
 
-    def positions(self) -> Array:
+    def positions(self) -> FloatArray:
         """Positions along an axis, ascending, shape (count,)."""
         return (np.arange(self.count, dtype=np.float64) + 0.5 - self.count / 2) * self.spacing
 
@@ -73,7 +73,7 @@ class Grid:
         return max(first, 0), min(last + 1, self.count)
 
 
-def trace_bodies(bodies: tuple[Body, ...], view: View, grid: Grid) -> tuple[Array, NDArray[np.int16]]:
+def trace_bodies(bodies: tuple[Body, ...], view: View, grid: Grid) -> tuple[FloatArray, NDArray[np.int16]]:
     """Nearest surface along every ray.
 
     Args:
@@ -127,8 +127,8 @@ def _reach(slopes: Vector, half: Vector) -> float:
 
 
 def _interval(
-    body: Body, across: Vector, upward: Vector, along: Vector, start: Vector, u: Array, v: Array
-) -> tuple[Array, Array, NDArray[np.int16]]:
+    body: Body, across: Vector, upward: Vector, along: Vector, start: Vector, u: FloatArray, v: FloatArray
+) -> tuple[FloatArray, FloatArray, NDArray[np.int16]]:
     """Where rays (v[:, None], u[None, :]) enter and leave the body, and by which face they enter.
 
     A ray that misses has an entry beyond its exit. All results have shape (len(v), len(u)).
@@ -161,8 +161,14 @@ def _interval(
 
 
 def _quadric_interval(
-    quadric: Quadric, across: Vector, upward: Vector, along: Vector, start: Vector, u: Array, v: Array
-) -> tuple[Array, Array]:
+    quadric: Quadric,
+    across: Vector,
+    upward: Vector,
+    along: Vector,
+    start: Vector,
+    u: FloatArray,
+    v: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
     """Interval of t for which a t^2 + 2 b t + c <= 0, with b affine and c quadratic in (u, v).
 
     b^2 - a c is expanded into a polynomial in (u, v) whose coefficients are plain numbers. If a < 0

@@ -1,13 +1,11 @@
 """Validation of factor arrays, shared by the rendered worlds."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Factors = NDArray[np.int64]
-Images = NDArray[np.uint8]
+from unweave.arrays import IntArray
 
 
-def checked_factors(factors: object, sizes: tuple[int, ...]) -> Factors:
+def checked_factors(factors: object, sizes: tuple[int, ...]) -> IntArray:
     """Return `factors` as an int64 array of shape (n, len(sizes)), or raise `ValueError`.
 
     Column k must hold integers in [0, sizes[k]). Floating-point arrays are accepted if every

@@ -7,11 +7,11 @@ normal there (arbitrary where there is no hit). The origin is assumed to be outs
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Components = tuple[Array | float, Array | float, Array | float]
-Hit = tuple[Array, tuple[Array, Array, Array]]
+from unweave.arrays import FloatArray
+
+Components = tuple[FloatArray | float, FloatArray | float, FloatArray | float]
+Hit = tuple[FloatArray, tuple[FloatArray, FloatArray, FloatArray]]
 
 # Stands in for a direction component of exactly zero: the ray then meets the slab's planes so far
 # away that the comparison of distances gives the right answer without a division by zero.
@@ -98,12 +98,12 @@ def capsule_hit(
     return t, (nx, ny, pz - nearest_axis_point)
 
 
-def _nonzero(value: Array | float) -> Array:
+def _nonzero(value: FloatArray | float) -> FloatArray:
     array = np.asarray(value, dtype=np.float64)
     return np.where(array == 0.0, _TINY, array)
 
 
-def _first_root(a: Array | float, b: Array | float, c: Array | float) -> Array:
+def _first_root(a: FloatArray | float, b: FloatArray | float, c: FloatArray | float) -> FloatArray:
     """Smaller root of a t^2 + 2 b t + c = 0 if real and positive, else infinity."""
     discriminant = np.asarray(b * b - a * c)
     root = np.sqrt(np.maximum(discriminant, 0.0))
@@ -112,15 +112,15 @@ def _first_root(a: Array | float, b: Array | float, c: Array | float) -> Array:
 
 
 def _normal(
-    x: Array,
-    y: Array,
-    z: Array,
-    dx: Array | float,
-    dy: Array | float,
-    dz: Array | float,
-    t: Array,
+    x: FloatArray,
+    y: FloatArray,
+    z: FloatArray,
+    dx: FloatArray | float,
+    dy: FloatArray | float,
+    dz: FloatArray | float,
+    t: FloatArray,
     radius: float,
-) -> tuple[Array, Array, Array]:
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(o + t d) / r, with misses (t infinite) replaced by t = 0 to stay finite."""
     finite = np.where(np.isfinite(t), t, 0.0)
     return (x + finite * dx) / radius, (y + finite * dy) / radius, (z + finite * dz) / radius

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unweave.arrays import BoolArray, ByteArray, FloatArray
 from unweave.data.render.camera import IMAGE_SIZE, Vector, orbit_view, perspective_directions
 from unweave.data.render.primitives import Hit, box_hit, capsule_hit, cylinder_hit, sphere_hit
 
-Array = NDArray[np.float64]
-Components = tuple[Array | float, Array | float, Array | float]
+Components = tuple[FloatArray | float, FloatArray | float, FloatArray | float]
 
 CHANNEL_LEVELS = 6
 NUM_MATERIALS = 3  # floor, wall, object
@@ -46,12 +46,12 @@ _FLOOR_SPOT = 0.96
 class _Surface:
     """What all samples show: arrays of one shape. `distance` is along the ray, in its units."""
 
-    distance: Array
-    brightness: Array
-    highlight: Array
+    distance: FloatArray
+    brightness: FloatArray
+    highlight: FloatArray
 
 
-def room_planes(scale: float, shape: int, azimuth: float) -> NDArray[np.uint8]:
+def room_planes(scale: float, shape: int, azimuth: float) -> ByteArray:
     """Pictures from which every colouring of one scene can be added up.
 
     Args:
@@ -137,7 +137,7 @@ def _walls(eye: Vector, directions: Components) -> _Surface:
     return _Surface(distance, np.where(marked, 0.93, 1.0) * brightness, np.zeros_like(distance))
 
 
-def _mark(along: Array, height: Array) -> NDArray[np.bool_]:
+def _mark(along: FloatArray, height: FloatArray) -> BoolArray:
     """The faint slanted strokes on the walls, repeated every six units of length."""
     offset = along + 2.0 - 6.0 * np.floor((along + 2.0) / 6.0) - 3.0
     return (np.abs(height - 4.6) < 1.3) & (np.abs(offset + 0.9 * (height - 4.6)) < 0.7)
@@ -163,13 +163,13 @@ def _floor(eye: Vector, directions: Components, scale: float, shape: int) -> _Su
     return _Surface(np.where(inside, distance, np.inf), _FLOOR_AMBIENT + spot, np.zeros_like(distance))
 
 
-def _cosine(normal: tuple[Array, Array, Array], directions: Components) -> Array:
+def _cosine(normal: tuple[FloatArray, FloatArray, FloatArray], directions: Components) -> FloatArray:
     dx, dy, dz = (np.asarray(d) for d in directions)
     product = normal[0] * dx + normal[1] * dy + normal[2] * dz
     return np.asarray(product / np.sqrt(dx * dx + dy * dy + dz * dz))
 
 
-def _pixel_means(samples: NDArray[np.int32]) -> NDArray[np.uint8]:
+def _pixel_means(samples: NDArray[np.int32]) -> ByteArray:
     """Mean of the sub-samples of each pixel, rounded down; (64 s, 64 s) to (64 * 64,)."""
     rows = sum((samples[i::_SAMPLES] for i in range(1, _SAMPLES)), samples[::_SAMPLES])
     total = sum((rows[:, i::_SAMPLES] for i in range(1, _SAMPLES)), rows[:, ::_SAMPLES])

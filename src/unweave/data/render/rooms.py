@@ -9,10 +9,10 @@ scene with IEEE-exact operations only (see `camera`), quantised, and hues are ap
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from unweave.arrays import ByteArray, IntArray
 from unweave.data.render.camera import IMAGE_SIZE
-from unweave.data.render.factors import Images, checked_factors
+from unweave.data.render.factors import checked_factors
 from unweave.data.render.room_scene import CHANNEL_LEVELS, NUM_MATERIALS, NUM_PLANES, room_planes
 
 ROOMS_SIZES = (10, 10, 10, 8, 4, 15)
@@ -22,7 +22,7 @@ _NUM_SCENES = ROOMS_SIZES[3] * ROOMS_SIZES[4] * ROOMS_SIZES[5]
 _CHUNK = 16
 
 
-def render_rooms(factors: np.ndarray) -> Images:
+def render_rooms(factors: np.ndarray) -> ByteArray:
     """Draw rooms.
 
     Args:
@@ -61,10 +61,10 @@ class _SceneCache:
     """
 
     def __init__(self) -> None:
-        self._planes: NDArray[np.uint8] | None = None
+        self._planes: ByteArray | None = None
         self._filled = np.zeros(_NUM_SCENES, dtype=np.bool_)
 
-    def planes_of(self, scenes: NDArray[np.int64]) -> NDArray[np.uint8]:
+    def planes_of(self, scenes: IntArray) -> ByteArray:
         """All planes, shape (_NUM_SCENES * NUM_PLANES, 64 * 64), with those of `scenes` filled in."""
         if self._planes is None:
             self._planes = np.zeros((_NUM_SCENES * NUM_PLANES, IMAGE_SIZE * IMAGE_SIZE), dtype=np.uint8)
@@ -81,7 +81,7 @@ class _SceneCache:
         return self._planes
 
 
-def _hue_levels() -> NDArray[np.int64]:
+def _hue_levels() -> IntArray:
     """Channel values of the hues 0, 0.1, ..., 0.9 in fifths: the HSV cone at full saturation.
 
     With the hue in units of a sixth of the circle, h, a channel's value is |h - p| - 1 or

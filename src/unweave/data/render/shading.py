@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unweave.arrays import BoolArray, ByteArray, FloatArray
 from unweave.data.render.camera import IMAGE_SIZE, Vector, View
 from unweave.data.render.convex import (
     BORE_FACE,
@@ -18,8 +19,6 @@ from unweave.data.render.convex import (
     trace_bodies,
 )
 from unweave.data.render.parts import Part
-
-Array = NDArray[np.float64]
 
 _SAMPLES = 2
 _GRID = Grid(IMAGE_SIZE * _SAMPLES, 2.16 / (IMAGE_SIZE * _SAMPLES))
@@ -51,13 +50,13 @@ class Solid:
 
     bodies: tuple[Body, ...]
     ground: float
-    colours: Array
-    waves: Array
-    shifts: Array
-    fills: Array
-    checked: NDArray[np.bool_]
-    patterned: NDArray[np.bool_]
-    normals: Array
+    colours: FloatArray
+    waves: FloatArray
+    shifts: FloatArray
+    fills: FloatArray
+    checked: BoolArray
+    patterned: BoolArray
+    normals: FloatArray
     floor: NDArray[np.uint16]
 
 
@@ -104,7 +103,7 @@ class SolidView:
         curved = face[needed] >= QUADRIC_FACE
         self._normals = self._curved_normals(body[self._curved], face[self._curved], local[:, curved])
 
-    def shaded(self, light: int) -> NDArray[np.uint8]:
+    def shaded(self, light: int) -> ByteArray:
         """The picture under one of the lights, uint8, shape (64, 64, 3)."""
         right, (across, nearer, upward) = self._view.right, _LIGHTS[light]
         # The lights turn with the camera about the vertical but do not tilt with it.
@@ -119,7 +118,7 @@ class SolidView:
         samples[self._covered] = np.minimum(lit + 0.5, 255.0)
         return _pixel_means(samples)
 
-    def _local(self, depth: Array, index: NDArray[np.intp], body: NDArray[np.intp]) -> Array:
+    def _local(self, depth: FloatArray, index: NDArray[np.intp], body: NDArray[np.intp]) -> FloatArray:
         """Local coordinates, shape (3, k), of the points seen at flat grid positions `index`."""
         slopes = np.array([local_slopes(b, self._view) for b in self._solid.bodies])
         starts = np.array([local_start(b) for b in self._solid.bodies])
@@ -131,7 +130,9 @@ class SolidView:
             local[i] = column[body, 0] * u + column[body, 1] * v + column[body, 2] * depth + starts[body, i]
         return local
 
-    def _curved_normals(self, body: NDArray[np.intp], face: NDArray[np.intp], local: Array) -> Array:
+    def _curved_normals(
+        self, body: NDArray[np.intp], face: NDArray[np.intp], local: FloatArray
+    ) -> FloatArray:
         """World normals, shape (3, k), along the gradient (a x, b y, c z + d) of the quadric."""
         table = np.zeros((len(self._solid.bodies) * 2, 4))
         for number, b in enumerate(self._solid.bodies):
@@ -166,7 +167,7 @@ class SolidView:
         return self._solid.floor.take(y.ravel(), axis=0)
 
 
-def _pattern(solid: Solid, body: NDArray[np.intp], local: Array) -> NDArray[np.bool_]:
+def _pattern(solid: Solid, body: NDArray[np.intp], local: FloatArray) -> BoolArray:
     """Where the second colour shows, for points with the given bodies and local coordinates."""
     inside = []
     for k in (0, 1):
@@ -174,7 +175,7 @@ def _pattern(solid: Solid, body: NDArray[np.intp], local: Array) -> NDArray[np.b
         phase = wave[body, 0] * local[0] + wave[body, 1] * local[1] + wave[body, 2] * local[2]
         phase += solid.shifts[body, k]
         inside.append(phase - np.floor(phase) < solid.fills[body, k])
-    shown: NDArray[np.bool_] = inside[0] & inside[1]
+    shown: BoolArray = inside[0] & inside[1]
     np.copyto(shown, inside[0] ^ inside[1], where=solid.checked[body])
     return shown
 
@@ -203,7 +204,7 @@ def _shadowed_floor(bodies: tuple[Body, ...], ground: float) -> NDArray[np.uint1
     return (light[:, None] * np.array(_BACKGROUND, dtype=np.float64) + 0.5).astype(np.uint16)
 
 
-def _pixel_means(samples: NDArray[np.uint16]) -> NDArray[np.uint8]:
+def _pixel_means(samples: NDArray[np.uint16]) -> ByteArray:
     """Means over the sub-samples, rounded; turned so that row 0 is the top of the picture."""
     grid = samples.reshape(_GRID.count, _GRID.count, 3)[::-1]
     rows = sum((grid[i::_SAMPLES] for i in range(1, _SAMPLES)), grid[::_SAMPLES])

@@ -15,10 +15,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from unweave.arrays import ByteArray
 from unweave.data.render.camera import IMAGE_SIZE, orbit_view
 from unweave.data.render.creatures import creature
 from unweave.data.render.dice import Dice
-from unweave.data.render.factors import Images, checked_factors
+from unweave.data.render.factors import checked_factors
 from unweave.data.render.furniture import chair, desk, lamp
 from unweave.data.render.outdoors import tower, vehicle
 from unweave.data.render.parts import Part, fitted
@@ -34,7 +35,7 @@ _FAMILIES = (chair, vehicle, lamp, desk, tower, creature)
 _SEED = 20
 
 
-def render_solids(factors: np.ndarray) -> Images:
+def render_solids(factors: np.ndarray) -> ByteArray:
     """Draw solids.
 
     Args:
