@@ -173,4 +173,4 @@ def test_a_study_is_ranked_by_all_its_metrics_of_factors() -> None:
         found = rank_methods(pd.concat([scores(values, name) for name in names]))
     finally:
         METRICS.unregister("users_own")
-    assert found["metric"].unique().tolist() == ["mig", "sap", "users_own", "irs"]
+    assert found["metric"].unique().tolist() == ["mig", "sap", "irs", "users_own"]

@@ -7,12 +7,12 @@ import pandas as pd
 from unweave.analyses.agreement import correlations_by_data
 from unweave.analyses.runs import available_metrics, disentanglement_scores, independent_noise, main_runs
 from unweave.analyses.statistics.intervals import grouped_intervals
-from unweave.study.results import NotInStudyError, select, wide
+from unweave.study.results import NotInStudyError, details_of, select, wide
 
 # The names under which studies keep the scores of each learner, and their labels in figures.
 LEARNERS = {"downstream_logistic": "LR", "downstream_gbt": "GBT"}
 _PARTS = ("10", "100", "1000", "10000", "efficiency")
-_ATTRIBUTES = "attribute_classification."
+_ATTRIBUTES = "attribute_classification"
 
 
 def downstream_correlations(table: pd.DataFrame) -> pd.DataFrame:
@@ -94,11 +94,11 @@ def attribute_accuracy(table: pd.DataFrame) -> pd.DataFrame:
       attribute  n
     0   Smiling  5
     """
-    rows = main_runs(table[table["metric"].str.startswith(_ATTRIBUTES)])
+    rows = main_runs(details_of(table, _ATTRIBUTES))
     if rows.empty:
         raise NotInStudyError("the study has no attribute classification")
     rows = pd.concat([select(rows, name) for name in rows["metric"].unique()])
-    rows = rows.assign(attribute=rows["metric"].str.removeprefix(_ATTRIBUTES))
+    rows = rows.rename(columns={"detail": "attribute"})
     by = ["data", "method", "variant", "strength_name", "strength"]
     medians = grouped_intervals(rows, [*by, "attribute"])
     values = medians.groupby("attribute")["value"]

@@ -10,16 +10,13 @@ from typing import Literal, cast
 import numpy as np
 import pandas as pd
 
-from unweave.analyses.runs import main_runs
+from unweave.analyses.runs import DISENTANGLEMENT_METRICS, main_runs
 from unweave.analyses.statistics.intervals import Level, bootstrap_interval, bootstrap_samples
 from unweave.analyses.statistics.significance import compact_letters, holm, mann_whitney
 from unweave.arrays import FloatArray
 from unweave.metrics import METRICS
 from unweave.parameters import Count, Seed, check_value
 from unweave.study.results import NotInStudyError, select
-
-# The order of the papers; other metrics follow in the order of the table.
-_ORDER = ("beta_vae", "factor_vae", "mig", "dci", "modularity", "explicitness", "sap", "z_diff")
 
 Strengths = Literal["best", "all"]
 
@@ -109,7 +106,10 @@ def _comparable(table: pd.DataFrame) -> list[str]:
     """The metrics of a study by which methods are ranked unless others are asked for."""
     known = [METRICS.get(name) for name in table["metric"].unique()]
     names = [metric.name for metric in known if metric and metric.uses_factors and metric.higher_is_better]
-    return sorted(names, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+    order = dict.fromkeys(
+        [*DISENTANGLEMENT_METRICS, *METRICS]
+    )  # that of the papers' figures, then of the registry
+    return sorted(names, key=list(order).index)
 
 
 def _less_is_better(name: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from unweave.study.results import NotInStudyError, select
+from unweave.study.results import NotInStudyError, details_of, select
 
 Model = Literal["", "L", "big", "M1", "M2", "M3", "M5"]
 MODELS: tuple[Model, ...] = ("", "L", "big", "M1", "M2", "M3", "M5")
@@ -215,14 +215,14 @@ def part_accuracy(table: pd.DataFrame, metric: str = "downstream_mlp") -> pd.Dat
     0  ms_vae    c      x    0.9
     1  ms_vae    z      x    0.2
     """
-    details = table[table["metric"].str.startswith(f"{metric}.")]
+    details = details_of(table, metric)
     details = details[details["part"].isin(["c", "z", ""])]
     runs = stage_runs(table)
     staged = runs[runs["staged"]]
     details = details[details["run"].isin(staged["run"])]
     if details["part"].nunique() < 2:
         raise NotInStudyError(f"the study has {metric!r} of no two parts of the codes of a multi-stage model")
-    details = details.assign(factor=details["metric"].str.removeprefix(f"{metric}."))
+    details = details.rename(columns={"detail": "factor"})
     return staged.merge(details[["run", "part", "factor", "value"]], on="run", how="inner")
 
 

@@ -22,6 +22,7 @@ from unweave.analyses.variants import variant_order
 from unweave.data.registry import RECIPES
 from unweave.evaluation.model_metrics import MODEL_METRICS
 from unweave.metrics import METRICS
+from unweave.study.results import split_metric
 
 WIDTH = 6.75  # inches: the text width of the papers
 _DARK, _PALE = 0.25, 0.78  # the lightness of the first and the last of a method's variants
@@ -66,12 +67,12 @@ def metric_name(metric: str) -> str:
     >>> metric_name("mig"), metric_name("dci.completeness"), metric_name("downstream_gbt.100")
     ('MIG', 'DCI compl.', 'GBT 100')
     """
-    stem, dot, part = metric.partition(".")
+    stem, part = split_metric(metric)
     known = MODEL_METRICS.get(stem) or METRICS.get(stem)
     if known is not None and part in known.parts:
         return known.parts[part]
     label = known.label if known is not None else LEARNERS.get(stem, stem.replace("_", " "))
-    return f"{label} {part.replace('_', ' ')}" if dot else label
+    return f"{label} {part.replace('_', ' ')}" if part else label
 
 
 def data_name(data: str) -> str:

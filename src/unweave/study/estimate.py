@@ -40,6 +40,7 @@ from unweave.study.executors import thread_variables
 from unweave.study.folder import StudyFolder
 from unweave.study.perform import load_data, stand_in
 from unweave.study.planning import Job
+from unweave.study.results import split_metric
 from unweave.study.scores import Unit, read_scores
 from unweave.study.spec import Training
 
@@ -246,7 +247,7 @@ def _measured_seconds(folder: StudyFolder) -> dict[tuple[str, int | None], Range
         path = folder.run(job.identity) / folder.done_file
         if path.exists():
             once = {
-                (row["metric"].partition(".")[0], *(row.get(name, "") for name in _EACH)): row["seconds"]
+                (split_metric(row["metric"])[0], *(row.get(name, "") for name in _EACH)): row["seconds"]
                 for row in read_scores(path)
             }
             seconds.setdefault(_data(job), []).append(sum(once.values()))

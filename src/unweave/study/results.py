@@ -271,6 +271,32 @@ def select(
     return rows
 
 
+def split_metric(name: str) -> tuple[str, str]:
+    """A metric and the detail of it that a name in the column ``metric`` stands for; "" for its value.
+
+    >>> split_metric("dci.completeness"), split_metric("mig")
+    (('dci', 'completeness'), ('mig', ''))
+    """
+    metric, _, detail = name.partition(".")
+    return metric, detail
+
+
+def details_of(table: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The rows of a metric's details, such as one number per factor, with their names in the column ``detail``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from unweave.study.results import details_of
+    >>> details_of(pd.DataFrame({"metric": ["dci", "dci.completeness", "mig"]}), "dci")["detail"].tolist()
+    ['completeness']
+    """
+    names = [name for name in table["metric"].unique() if split_metric(name)[0] == metric]
+    details = {name: split_metric(name)[1] for name in names if name != metric}
+    rows = table[table["metric"].isin(details.keys())]
+    return rows.assign(detail=rows["metric"].map(details).astype("str"))
+
+
 def wide(table: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     """One row per run, with the run's columns and one column per metric (NaN where a run lacks it).
 
