@@ -70,7 +70,7 @@ def test_values_as_declared(value, annotation, expected):
         (True, float, "needs a number"),
         (1.1, Fraction, "needs a number >= 0 and <= 1"),
         (1, Correlation, "needs a number >= 0 and < 1"),
-        (2**32, Seed, "needs a whole number >= 0 and < "),
+        (2**32, Seed, r"needs a whole number >= 0 and < 2\^32"),
         (None, Positive, "needs a number > 0"),
         (0, Positive | None, "needs a number > 0, or None"),
         ("all", Count | Literal["random"], "needs a whole number >= 1, or 'random'"),

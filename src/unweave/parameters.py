@@ -145,7 +145,7 @@ def describe(annotation: Any) -> str:
         return options if len(get_args(kind)) == 1 else f"one of {options}"
     words = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
     if kind in words:
-        limits = " and ".join(f"{_WORDS[type(bound)]} {_limit(bound):g}" for bound in bounds)
+        limits = " and ".join(f"{_WORDS[type(bound)]} {_text(_limit(bound))}" for bound in bounds)
         return f"{words[kind]} {limits}" if limits else words[kind]
     if origin is not None and get_args(kind):
         return f"a list, each {describe(get_args(kind)[0])}"
@@ -224,6 +224,12 @@ def _within(value: float, bound: Any) -> bool:
 
 def _limit(bound: Any) -> Any:
     return getattr(bound, type(bound).__name__.lower())
+
+
+def _text(limit: float) -> str:
+    """A bound for people: 0.5, 65536, and 2^32 where all digits would say less."""
+    power = int(limit).bit_length() - 1
+    return f"2^{power}" if power >= 31 and limit == 2**power else f"{limit:g}"
 
 
 def _is_dataclass(function: Any) -> bool:

@@ -199,3 +199,22 @@ def test_a_method_that_returns_no_terms_is_named(vectors, result):
             uw.methods.create("returns_wrongly", vectors)
     finally:
         METHODS.unregister("returns_wrongly")
+
+
+def test_a_term_without_a_docstring_has_no_summary():
+    """What ``dataclass`` writes in its place is a signature."""
+
+    @uw.methods.register_term("undescribed")
+    @dataclasses.dataclass(frozen=True)
+    class Undescribed(uw.methods.Term):
+        weight: float = 1.0
+
+        def __call__(self, forward_pass):
+            return Terms()
+
+    assert uw.methods.term_summaries()["undescribed"] == ""
+
+
+def test_a_method_without_hyperparameters_says_so(vectors):
+    with pytest.raises(ArgumentError, match="hyperparameter of vae = 'beta': there are none"):
+        uw.methods.create("vae", vectors, beta=4)

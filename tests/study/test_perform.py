@@ -10,6 +10,7 @@ from unweave.study import perform as performing
 from unweave.study.collecting import collect
 from unweave.study.folder import ATTEMPTS, count_crash_of, open_study
 from unweave.study.perform import perform
+from unweave.study.planning import Job
 from unweave.study.worker import work
 
 
@@ -276,3 +277,20 @@ def test_a_study_is_opened_by_its_name(opened):
     assert again.jobs == folder.jobs
     assert again.units == folder.units
     assert again.done_file == folder.done_file
+
+
+@pytest.mark.parametrize(
+    ("trained", "asked", "scored"),
+    [
+        (None, "test", None),
+        ("train", None, "train"),
+        ("train", "test", "test"),
+        ("train,0.8,3", "test", "test,0.8,3"),
+    ],
+)
+def test_the_part_that_a_run_is_scored_on(monkeypatch, trained, asked, scored):
+    loaded = []
+    monkeypatch.setattr(performing, "load_data", lambda *arguments: loaded.append(arguments))
+    job = Job("dsprites", "vae", {}, {"split": trained, "image_size": 32}, 0, "")
+    performing.load_scored(job, asked)
+    assert loaded == [("dsprites", 32, scored)]

@@ -5,7 +5,16 @@ import pytest
 import unweave as uw
 from unweave.errors import ArgumentError, DataError
 from unweave.study.collecting import collect
-from unweave.study.results import COLUMNS, NotInStudyError, as_table, load_results, query, select, wide
+from unweave.study.results import (
+    COLUMNS,
+    NotInStudyError,
+    as_table,
+    details_of,
+    load_results,
+    query,
+    select,
+    wide,
+)
 from unweave.study.spec import LABEL_MODES
 
 
@@ -164,3 +173,11 @@ def test_select_says_of_which_labels_there_are_scores():
 def test_the_old_name_of_load_results(finished):
     with pytest.warns(FutureWarning, match="load_results"):
         pd.testing.assert_frame_equal(uw.study.load(finished.path), load_results(finished.path))
+
+
+def test_details_of_a_metric_are_those_below_its_name():
+    table = pd.DataFrame({"metric": ["dci", "dci.completeness", "dci_es.explicitness", "dci.a.b", "mig"]})
+    rows = details_of(table, "dci")
+    assert rows["metric"].tolist() == ["dci.completeness", "dci.a.b"]
+    assert rows["detail"].tolist() == ["completeness", "a.b"]
+    assert details_of(table, "sap").empty

@@ -277,10 +277,10 @@ def term_summaries() -> dict[str, str]:
     return {name: known[name].summary if name in known else _summary(TERMS[name]) for name in TERMS}
 
 
-def _summary(term: type) -> str:
+def _summary(term: Callable[..., Any]) -> str:
     """The first line of a term's docstring; what ``dataclass`` writes where there is none says nothing."""
     line = first_line(term.__doc__)
-    return "" if line.startswith(f"{term.__name__}(") else line
+    return "" if line.startswith(f"{getattr(term, '__name__', '')}(") else line
 
 
 def create(name: str, data: Dataset, *, seed: TorchSeed | None = None, **settings: Any) -> Method:
