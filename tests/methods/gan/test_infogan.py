@@ -132,15 +132,46 @@ def test_critic_terms_are_those_of_the_paper(digits):
     torch.testing.assert_close(model.values["generator"], -critic(game.fake).mean())
 
 
+@pytest.mark.parametrize("correlation", [0.0, 0.9])
+def test_a_fixed_variance_is_one(digits, correlation):
+    method = create("infogan", digits, correlation=correlation, variance="one")
+    game = play(method, digits)
+    mean = method.q(method.discriminator.features(game.fake))[:, 3:5].double()
+    shape = torch.tensor([[1.0, correlation], [correlation, 1.0]], dtype=torch.float64)
+    density = torch.distributions.MultivariateNormal(mean, shape)
+    expected = -density.log_prob(game.codes.continuous.double()).mean()
+    torch.testing.assert_close(
+        method.model_terms(game).values["continuous"].double(), expected, rtol=1e-4, atol=1e-5
+    )
+    assert torch.all(method.encode(game.real).log_variance[:, 3:] == 0)
+
+
+@pytest.mark.parametrize(("name", "share"), [("infogan", 0.5), ("info_wgan_gp", 1.0)])
+def test_q_in_the_discriminators_loss_is_that_of_the_code_of_chen_et_al(digits, name, share):
+    """Their loss of D is the sum of two cross entropies + -log Q, ours the mean of two + half of -log Q."""
+    method, alone = create(name, digits, q_trains_body=True), create(name, digits)
+    game = play(method, digits)
+    state = game.random.get_state()  # of the gradient penalty
+    terms = method.discriminator_terms(game)
+    game.random.set_state(state)
+    without = alone.discriminator_terms(game).loss
+    model = method.model_terms(game).values
+    torch.testing.assert_close(
+        terms.loss, without + share * (model["categorical"] + 0.1 * model["continuous"])
+    )
+
+
+@pytest.mark.parametrize("q_trains_body", [False, True])
 @pytest.mark.parametrize("name", NAMES)
-def test_gradients_reach_only_a_players_own_parameters(digits, name):
-    method = create(name, digits, ema=0.9)
+def test_gradients_reach_only_a_players_own_parameters(digits, name, q_trains_body):
+    method = create(name, digits, ema=0.9, q_trains_body=q_trains_body)
     game = play(method, digits)
     players = method.players()
     owned = [{id(p) for p in player.parameters} for player in players]
     assert not owned[0] & owned[1]
     averaged = {id(p) for p in method.generator.average.parameters()}
     assert owned[0] | owned[1] | averaged == {id(p) for p in method.parameters()}
+    assert {id(p) for p in method.q.parameters()} <= owned[0 if q_trains_body else 1]
     for player, own in zip(players, owned, strict=True):
         method.zero_grad(set_to_none=True)
         player.loss(game).loss.backward()
@@ -259,7 +290,14 @@ class Stop(Callback):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(("name", "settings"), [("infogan", {"ema": 0.9}), ("info_wgan_gp", {"ema": 0.5})])
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("infogan", {"ema": 0.9}),
+        ("infogan", {"q_trains_body": True, "variance": "one"}),
+        ("info_wgan_gp", {"ema": 0.5}),
+    ],
+)
 def test_a_stopped_run_goes_on_to_the_same_bits(digits, name, settings, tmp_path):
     options = {"batch_size": 4, "seed": 4, "log_every": 1, "pictures": False}
     settings = SMALL | settings
