@@ -151,4 +151,4 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> ArgumentError
     text = name if isinstance(name, str) else show(name)
     near = get_close_matches(text[:_SHOWN].lower().replace("-", "_"), names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    return ArgumentError(kind, name, f"{hint}known: {', '.join(names)}")
+    return ArgumentError(kind, name, f"{hint}known: {', '.join(names) or 'none'}")
