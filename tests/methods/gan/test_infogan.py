@@ -161,10 +161,10 @@ def test_q_in_the_discriminators_loss_is_that_of_the_code_of_chen_et_al(digits, 
     )
 
 
-@pytest.mark.parametrize("q_trains_body", [False, True])
+@pytest.mark.parametrize(("q_trains_body", "network"), [(False, "dcgan"), (True, "dcgan"), (True, "dense")])
 @pytest.mark.parametrize("name", NAMES)
-def test_gradients_reach_only_a_players_own_parameters(digits, name, q_trains_body):
-    method = create(name, digits, ema=0.9, q_trains_body=q_trains_body)
+def test_gradients_reach_only_a_players_own_parameters(digits, name, q_trains_body, network):
+    method = create(name, digits, ema=0.9, q_trains_body=q_trains_body, network=network)
     game = play(method, digits)
     players = method.players()
     owned = [{id(p) for p in player.parameters} for player in players]
@@ -179,6 +179,18 @@ def test_gradients_reach_only_a_players_own_parameters(digits, name, q_trains_bo
         # A critic's difference does not depend on the bias of its output, but has its gradient, 0.
         assert reached == own, player.name
         assert all(p.requires_grad for p in player.parameters)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dense_networks_have_small_normal_weights_and_a_critic_no_batch_normalisation(digits, name):
+    method = create(name, digits, network="dense", width=16, noise_size=62)
+    weights = torch.cat([p.flatten() for p in method.generator.network.dense.parameters() if p.ndim > 1])
+    assert weights.std().item() == pytest.approx(0.02, rel=0.02)
+    assert weights.mean().abs() < 1e-4
+    norms = [m for m in method.discriminator.modules() if isinstance(m, torch.nn.BatchNorm2d)]
+    assert len(norms) == (1 if name == "infogan" else 0)
+    again = create(name, digits, network="dense", width=16, noise_size=62)
+    assert_same(method.state_dict(), again.state_dict())
 
 
 def test_players_have_the_papers_optimisers(digits):
@@ -294,7 +306,7 @@ class Stop(Callback):
     ("name", "settings"),
     [
         ("infogan", {"ema": 0.9}),
-        ("infogan", {"q_trains_body": True, "variance": "one"}),
+        ("infogan", {"q_trains_body": True, "variance": "one", "network": "dense"}),
         ("info_wgan_gp", {"ema": 0.5}),
     ],
 )

@@ -11,7 +11,6 @@ from unweave.methods.gan.collapse import collapse_terms, ranking_accuracy
 from unweave.methods.gan.infogan import Game, InfoGAN
 from unweave.methods.method import OptimiserSettings, Player, Terms
 from unweave.methods.registry import register_method
-from unweave.networks.dcgan import ImageDiscriminator
 from unweave.objectives.adversarial import critic_loss, gradient_penalty
 from unweave.parameters import Correlation, Count, Decay, Natural, NonNegative
 
@@ -57,6 +56,8 @@ class InfoWGANGP(InfoGAN):
     [('critic', 1), ('model', 3)]
     """
 
+    normalise_discriminator = False
+
     def __init__(
         self,
         image_shape: tuple[int, ...],
@@ -69,6 +70,7 @@ class InfoWGANGP(InfoGAN):
         correlation: Correlation = 0.0,
         variance: Literal["learned", "one"] = "learned",
         q_trains_body: bool = False,
+        network: Literal["dcgan", "dense"] = "dcgan",
         penalty: NonNegative = 10.0,
         critic_steps: Count = 5,
         width: Count = 64,
@@ -84,6 +86,7 @@ class InfoWGANGP(InfoGAN):
             correlation=correlation,
             variance=variance,
             q_trains_body=q_trains_body,
+            network=network,
             width=width,
             ema=ema,
         )
@@ -110,9 +113,6 @@ class InfoWGANGP(InfoGAN):
         terms.add(collapse_terms(game.real, game.fake))
         terms.add(self._own_code_terms(features, game.codes, 1.0))
         return terms
-
-    def _create_discriminator(self, image_shape: tuple[int, ...], width: int) -> ImageDiscriminator:
-        return ImageDiscriminator(image_shape, normalise=False, width=width)
 
     def _generator_loss(self, logits: Tensor) -> Tensor:
         return -logits.mean()

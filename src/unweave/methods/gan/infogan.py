@@ -19,7 +19,8 @@ from unweave.methods.gan.terms import cross_entropy_terms
 from unweave.methods.method import Method, OptimiserSettings, Player, Posterior, Terms
 from unweave.methods.registry import register_method
 from unweave.networks.dcgan import ImageDiscriminator, ImageGenerator
-from unweave.networks.weights import frozen
+from unweave.networks.infogan import DenseDiscriminator, DenseGenerator
+from unweave.networks.weights import frozen, initialise_normal
 from unweave.objectives.adversarial import generator_loss
 from unweave.objectives.gaussian import correlated_log_density
 from unweave.parameters import Correlation, Count, Decay, Natural, NonNegative
@@ -76,8 +77,9 @@ class InfoGAN(Method):
     R = (1 - correlation) I + correlation 11^T (Yang et al.). Adam: 2e-4 for D, 1e-3 for G and Q, betas (0.5, 0.999);
     the learning rate of ``train`` is not used.
 
-    In the code of Chen et al. Q moves the layers that it shares with D, by D's optimiser, and s is 1 on MNIST:
-    ``q_trains_body=True, variance="one"``. Then -log Q is in the losses of both players, and each moves its own part.
+    In the code of Chen et al. on MNIST Q moves the layers that it shares with D, by D's optimiser, s is 1, and the
+    networks are others: ``q_trains_body=True, variance="one", network="dense"``. Then -log Q is in the losses of both
+    players, and each moves its own part.
 
     The code of an image has one part, "c": the probabilities of the categories, and then the means of the continuous
     codes. ``decode`` generates with noise 0, the mean. A run logs ``discriminator_accuracy``, ``diversity`` and
@@ -101,6 +103,9 @@ class InfoGAN(Method):
         s^2 of Q(c_2|x): "learned" of each image, or "one", whose density has a bound.
     q_trains_body
         whether Q belongs to the discriminator's player, and its loss moves the layers that both share.
+    network
+        "dcgan", convolutions down to 4 x 4 pixels as MS-GAN has them; or "dense", two convolutions and dense layers,
+        which begin with weights of N(0, 0.02^2), as Chen et al. have on MNIST.
     width
         channels of the convolution next to the image.
     ema
@@ -114,6 +119,8 @@ class InfoGAN(Method):
     torch.Size([5, 5])
     """
 
+    normalise_discriminator = True  # by batch, which a gradient penalty does not go with
+
     def __init__(
         self,
         image_shape: tuple[int, ...],
@@ -126,6 +133,7 @@ class InfoGAN(Method):
         correlation: Correlation = 0.0,
         variance: Literal["learned", "one"] = "learned",
         q_trains_body: bool = False,
+        network: Literal["dcgan", "dense"] = "dcgan",
         width: Count = 64,
         ema: Decay = 0.0,
     ) -> None:
@@ -133,16 +141,20 @@ class InfoGAN(Method):
         self.num_categories, self.num_continuous, self.noise_size = num_categories, num_continuous, noise_size
         self.categorical_weight, self.continuous_weight = categorical_weight, continuous_weight
         self.correlation, self.variance, self.q_trains_body = correlation, variance, q_trains_body
-        self.discriminator = self._create_discriminator(image_shape, width)
+        self.network = network
+        critic = DenseDiscriminator if network == "dense" else ImageDiscriminator
+        self.discriminator: DenseDiscriminator | ImageDiscriminator = critic(
+            image_shape, normalise=self.normalise_discriminator, width=width
+        )
         self.q = nn.Sequential(
             nn.Linear(self.discriminator.num_features, HIDDEN),
             nn.BatchNorm1d(HIDDEN),
             nn.LeakyReLU(SLOPE),
             nn.Linear(HIDDEN, num_categories + 2 * num_continuous),
         )
-        self.generator = Generator(
-            ImageGenerator(num_categories + num_continuous + noise_size, image_shape, width=width), ema
-        )
+        generator = DenseGenerator if network == "dense" else ImageGenerator
+        inputs = num_categories + num_continuous + noise_size
+        self.generator = Generator(generator(inputs, image_shape, width=width), ema)
 
     # --- training ---------------------------------------------------------------------------------
 
@@ -180,6 +192,13 @@ class InfoGAN(Method):
             terms = Terms.of(generator=(self._generator_loss(self.discriminator.logits(features)), 1.0))
             terms.add(self._code_terms(features, game.codes))
         return terms
+
+    def initialise(self, seed: int) -> None:
+        """Draw all weights anew, as the networks' authors do."""
+        if self.network == "dense":
+            initialise_normal(self, torch.Generator().manual_seed(seed))
+        else:
+            super().initialise(seed)
 
     def draw_codes(self, n: int, generator: torch.Generator | None = None) -> Codes:
         """``n`` codes from their prior, on the method's device."""
@@ -244,9 +263,6 @@ class InfoGAN(Method):
         return self.generator.generate(torch.cat([codes, noise], dim=1))
 
     # --- parts that a variant may replace ---------------------------------------------------------
-
-    def _create_discriminator(self, image_shape: tuple[int, ...], width: int) -> ImageDiscriminator:
-        return ImageDiscriminator(image_shape, width=width)
 
     def _generator_loss(self, logits: Tensor) -> Tensor:
         return generator_loss(logits)
