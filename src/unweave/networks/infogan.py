@@ -50,7 +50,7 @@ class DenseGenerator(nn.Module):
         h = z
         for layer, norm in zip(self.dense, self.dense_norms, strict=True):
             h = F.relu(norm(layer(h)))
-        logits: Tensor = self.output(F.relu(self.up_norm(self.up(h.unflatten(1, self.inner)))))
+        logits: Tensor = self.output(F.relu(self.up_norm(self.up(h.view(-1, *self.inner)))))
         return logits
 
 
