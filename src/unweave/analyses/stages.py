@@ -43,7 +43,7 @@ def stage_runs(table: pd.DataFrame) -> pd.DataFrame:
     ``strength``, ``strength_name``
         of the root: beta of the first stage, by which all of its later stages are compared.
     ``c_size``, ``z_size``
-        |C|, the latents of the root, and |Z|, those of the run, where it is staged.
+        |C|, the latents of the root, and |Z|, those of the run, where it is staged; in M5 it is the other way round.
 
     Examples
     --------
@@ -78,6 +78,8 @@ def stage_runs(table: pd.DataFrame) -> pd.DataFrame:
             result["run"], result["staged"], result["data"], result["c_size"], strict=True
         )
     ]
+    swapped = result["model"] == "M5"  # z is its root's, and c its own
+    result.loc[swapped, ["c_size", "z_size"]] = result.loc[swapped, ["z_size", "c_size"]].to_numpy()
     return result
 
 

@@ -7,6 +7,7 @@ from .method import Decodes as Decodes
 from .method import DecodesLabels as DecodesLabels
 from .method import DecodesStages as DecodesStages
 from .method import Encodes as Encodes
+from .method import EncodesDetails as EncodesDetails
 from .method import EncodesWithLabels as EncodesWithLabels
 from .method import EvidenceBound as EvidenceBound
 from .method import GeneratesFromNoise as GeneratesFromNoise

@@ -590,6 +590,15 @@ class Refines(Encodes, Protocol):
 
 
 @runtime_checkable
+class EncodesDetails(Refines, Protocol):
+    """A later stage whose encoder reads an image and a y of it, which may be any draw of y."""
+
+    def encode_details(self, images: Tensor, y: Tensor) -> Posterior:
+        """q(z|x,y) of images (n, C, H, W) and y alike."""
+        ...
+
+
+@runtime_checkable
 class LearnsFromLabels(Protocol):
     """A method whose training batches may have labels, whether or not its encoder takes them.
 

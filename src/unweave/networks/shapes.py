@@ -53,7 +53,7 @@ def check_conv_shape(image_shape: tuple[int, ...]) -> tuple[int, int]:
         "image_shape",
         tuple(image_shape),
         "the convolutional networks take square images of size 28, 32, 64 or 128 with 1 to 4 channels, "
-        "as (height, width, channels); architecture 'mlp' takes any shape",
+        "as (height, width, channels); of a VAE's architectures, 'mlp' takes any shape",
     )
 
 

@@ -33,6 +33,27 @@ def initialise(module: nn.Module, generator: torch.Generator) -> None:
             _initialise_layer(layer, generator)
 
 
+@torch.no_grad()
+def initialise_normal(module: nn.Module, generator: torch.Generator, deviation: float = 0.02) -> None:
+    """Draw normal weights and zero biases for every linear and (transposed) convolution in a module, as DCGAN does.
+
+    Examples
+    --------
+    >>> import torch
+    >>> layer = torch.nn.Linear(100, 100)
+    >>> initialise_normal(layer, torch.Generator().manual_seed(0))
+    >>> round(layer.weight.std().item(), 3), layer.bias.abs().max().item()
+    (0.02, 0.0)
+    """
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear | _ConvNd) and not layer.weight.is_meta:
+            shape = layer.weight.shape
+            normal = torch.randn(shape, generator=generator, device=generator.device, dtype=torch.float32)
+            layer.weight.copy_(deviation * normal)
+            if layer.bias is not None:
+                layer.bias.zero_()
+
+
 @contextmanager
 def frozen(module: nn.Module) -> Iterator[nn.Module]:
     """Let gradients flow through a module to its input, and none to its parameters.

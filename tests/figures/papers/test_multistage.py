@@ -301,3 +301,76 @@ def test_z_is_plotted_against_the_mass(pendulum):
     assert points.shape == (500, 2)
     rho = spearmanr(points[:, 0], points[:, 1]).statistic
     assert axes.get_title().replace("−", "-").endswith(f"ρ = {rho:.3f}")
+
+
+@pytest.fixture(scope="module")
+def ablations(tmp_path_factory):
+    """A first stage, MS-VAE and a student on it, and M1, M2, M3 and M5, each trained for a step."""
+    folder = tmp_path_factory.mktemp("ablations")
+    data = uw.data.load("rooms3d", image_size=32)
+
+    def train(name, method, latent_size, **settings):
+        created = uw.methods.create(method, data, latent_size=latent_size, **settings)
+        return uw.train(created, data, steps=1, batch_size=4, out=folder / name, pictures=False)
+
+    rows = []
+    roots = {name: train(name, "beta_vae", 3) for name in ("bv", "z")}
+    for name in roots:
+        rows += scores(run(name, 0, 4.0, 3, data="rooms3d", method="beta_vae"), {"mig": 0.2})
+    joined = {"condition": "concatenation"}
+    swapped = joined | {"encode_from": "image", "first_part": "z"}
+    seconds = [("M4", "bv", {}), ("M2", "bv", joined), ("M3", "bv", {"condition": "c"}), ("M5", "z", swapped)]
+    for name, root, settings in seconds:
+        train(name, "ms_vae", 2, first=roots[root], width=2, **settings)
+        rows += scores(run(name, 0, 4.0, 2, first=root, data="rooms3d", **settings), {"mig": 0.1})
+    train("student", "jacobian_supervision", 2, first=roots["bv"])
+    rows += scores(
+        run("student", 0, 4.0, 2, first="bv", data="rooms3d", method="jacobian_supervision"), {"mig": 0.1}
+    )
+    adain = {"name": "adain", "c_size": 3, "width": 2}
+    train("M1", "vae", 5, architecture=adain)
+    rows += scores(run("M1", 0, 1.0, 5, data="rooms3d", method="vae", architecture=adain), {"mig": 0.1})
+    return Results("s", as_table(rows), runs=folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "models"),
+    [
+        ("fig37-one-stage", ["β-VAE", "M1"]),
+        ("fig38-inputs", ["β-VAE", "MS-VAE", "M2", "M3"]),
+        ("fig39-order-c", ["β-VAE", "M5", "MS-VAE"]),
+        ("fig40-order-z", ["M5"]),
+    ],
+)
+def test_ablations_are_shown_beside_what_they_are_compared_with(ablations, name, models):
+    shown = texts(exhibit(name).make(ablations)["rooms3d"])
+    headings = [text.removeprefix("rooms3d, ") for text in shown if text.startswith("rooms3d, ")]
+    assert [heading.replace(":", " ").split(" ")[0] for heading in headings] == models
+
+
+def test_z_of_m5_is_that_of_its_first_stage(ablations):
+    runs = uw.analyses.stage_runs(ablations.table).set_index("run")
+    assert runs.loc[["M4", "M5"], ["c_size", "z_size"]].to_numpy().tolist() == [[3, 2], [2, 3]]
+
+
+def test_sizes_are_compared_within_one_method(ablations):
+    with pytest.raises(NotInStudyError, match="no two sizes"):
+        exhibit("fig09-sizes").make(ablations)
+
+
+def test_each_draw_of_y_has_its_own_z(ablations, monkeypatch):
+    from unweave.methods.stages.ms_vae import MSVAE
+
+    seen, encode = [], MSVAE.encode_details
+
+    def spy(self, images, y):
+        seen.append((images, y))
+        return encode(self, images, y)
+
+    monkeypatch.setattr(MSVAE, "encode_details", spy)
+    exhibit("fig32-draws").make(ablations)
+    draws = [pair for pair in seen if len(pair[0]) == 5]  # five draws of each of four images
+    assert len(draws) == 4
+    for images, y in draws:
+        assert (images == images[:1]).all()
+        assert not (y == y[:1]).all()

@@ -132,15 +132,46 @@ def test_critic_terms_are_those_of_the_paper(digits):
     torch.testing.assert_close(model.values["generator"], -critic(game.fake).mean())
 
 
+@pytest.mark.parametrize("correlation", [0.0, 0.9])
+def test_a_fixed_variance_is_one(digits, correlation):
+    method = create("infogan", digits, correlation=correlation, variance="one")
+    game = play(method, digits)
+    mean = method.q(method.discriminator.features(game.fake))[:, 3:5].double()
+    shape = torch.tensor([[1.0, correlation], [correlation, 1.0]], dtype=torch.float64)
+    density = torch.distributions.MultivariateNormal(mean, shape)
+    expected = -density.log_prob(game.codes.continuous.double()).mean()
+    torch.testing.assert_close(
+        method.model_terms(game).values["continuous"].double(), expected, rtol=1e-4, atol=1e-5
+    )
+    assert torch.all(method.encode(game.real).log_variance[:, 3:] == 0)
+
+
+@pytest.mark.parametrize(("name", "share"), [("infogan", 0.5), ("info_wgan_gp", 1.0)])
+def test_q_in_the_discriminators_loss_is_that_of_the_code_of_chen_et_al(digits, name, share):
+    """Their loss of D is the sum of two cross entropies + -log Q, ours the mean of two + half of -log Q."""
+    method, alone = create(name, digits, q_trains_body=True), create(name, digits)
+    game = play(method, digits)
+    state = game.random.get_state()  # of the gradient penalty
+    terms = method.discriminator_terms(game)
+    game.random.set_state(state)
+    without = alone.discriminator_terms(game).loss
+    model = method.model_terms(game).values
+    torch.testing.assert_close(
+        terms.loss, without + share * (model["categorical"] + 0.1 * model["continuous"])
+    )
+
+
+@pytest.mark.parametrize(("q_trains_body", "network"), [(False, "dcgan"), (True, "dcgan"), (True, "dense")])
 @pytest.mark.parametrize("name", NAMES)
-def test_gradients_reach_only_a_players_own_parameters(digits, name):
-    method = create(name, digits, ema=0.9)
+def test_gradients_reach_only_a_players_own_parameters(digits, name, q_trains_body, network):
+    method = create(name, digits, ema=0.9, q_trains_body=q_trains_body, network=network)
     game = play(method, digits)
     players = method.players()
     owned = [{id(p) for p in player.parameters} for player in players]
     assert not owned[0] & owned[1]
     averaged = {id(p) for p in method.generator.average.parameters()}
     assert owned[0] | owned[1] | averaged == {id(p) for p in method.parameters()}
+    assert {id(p) for p in method.q.parameters()} <= owned[0 if q_trains_body else 1]
     for player, own in zip(players, owned, strict=True):
         method.zero_grad(set_to_none=True)
         player.loss(game).loss.backward()
@@ -148,6 +179,18 @@ def test_gradients_reach_only_a_players_own_parameters(digits, name):
         # A critic's difference does not depend on the bias of its output, but has its gradient, 0.
         assert reached == own, player.name
         assert all(p.requires_grad for p in player.parameters)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dense_networks_have_small_normal_weights_and_a_critic_no_batch_normalisation(digits, name):
+    method = create(name, digits, network="dense", width=16, noise_size=62)
+    weights = torch.cat([p.flatten() for p in method.generator.network.dense.parameters() if p.ndim > 1])
+    assert weights.std().item() == pytest.approx(0.02, rel=0.02)
+    assert weights.mean().abs() < 1e-4
+    norms = [m for m in method.discriminator.modules() if isinstance(m, torch.nn.BatchNorm2d)]
+    assert len(norms) == (1 if name == "infogan" else 0)
+    again = create(name, digits, network="dense", width=16, noise_size=62)
+    assert_same(method.state_dict(), again.state_dict())
 
 
 def test_players_have_the_papers_optimisers(digits):
@@ -259,7 +302,14 @@ class Stop(Callback):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(("name", "settings"), [("infogan", {"ema": 0.9}), ("info_wgan_gp", {"ema": 0.5})])
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("infogan", {"ema": 0.9}),
+        ("infogan", {"q_trains_body": True, "variance": "one", "network": "dense"}),
+        ("info_wgan_gp", {"ema": 0.5}),
+    ],
+)
 def test_a_stopped_run_goes_on_to_the_same_bits(digits, name, settings, tmp_path):
     options = {"batch_size": 4, "seed": 4, "log_every": 1, "pictures": False}
     settings = SMALL | settings

@@ -122,6 +122,17 @@ def test_images():
     assert 0 <= decoded.min() <= decoded.max() <= 1
 
 
+def test_the_width_of_images_counts_with_an_earlier_stage_too():
+    images = np.zeros((8, 28, 28, 1), np.uint8)
+    data = uw.data.from_arrays(images, {"kind": np.arange(8) % 2, "size": np.arange(8) // 2})
+    first = uw.train(create(None, ("kind",), data, width=16), data, 1, batch_size=4, pictures=False)
+    sizes = [
+        sum(p.numel() for p in create(first, ("kind", "size"), data, width=width).network.parameters())
+        for width in (16, 32)
+    ]
+    assert sizes[0] < sizes[1] / 3
+
+
 def test_what_it_can_do(first):
     for capability in (Decodes, DecodesStages, Samples, LearnsFromLabels):
         assert isinstance(first.method, capability)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from annotated_types import Ge
 from torch import Tensor
@@ -11,7 +11,6 @@ from unweave.methods.gan.collapse import collapse_terms, ranking_accuracy
 from unweave.methods.gan.infogan import Game, InfoGAN
 from unweave.methods.method import OptimiserSettings, Player, Terms
 from unweave.methods.registry import register_method
-from unweave.networks.dcgan import ImageDiscriminator
 from unweave.objectives.adversarial import critic_loss, gradient_penalty
 from unweave.parameters import Correlation, Count, Decay, Natural, NonNegative
 
@@ -57,6 +56,8 @@ class InfoWGANGP(InfoGAN):
     [('critic', 1), ('model', 3)]
     """
 
+    normalise_discriminator = False
+
     def __init__(
         self,
         image_shape: tuple[int, ...],
@@ -67,6 +68,9 @@ class InfoWGANGP(InfoGAN):
         categorical_weight: NonNegative = 1.0,
         continuous_weight: NonNegative = 0.1,
         correlation: Correlation = 0.0,
+        variance: Literal["learned", "one"] = "learned",
+        q_trains_body: bool = False,
+        network: Literal["dcgan", "dense"] = "dcgan",
         penalty: NonNegative = 10.0,
         critic_steps: Count = 5,
         width: Count = 64,
@@ -80,6 +84,9 @@ class InfoWGANGP(InfoGAN):
             categorical_weight=categorical_weight,
             continuous_weight=continuous_weight,
             correlation=correlation,
+            variance=variance,
+            q_trains_body=q_trains_body,
+            network=network,
             width=width,
             ema=ema,
         )
@@ -87,26 +94,25 @@ class InfoWGANGP(InfoGAN):
 
     def players(self) -> list[Player]:
         """The critic, and at every fifth step the generator with Q."""
-        critic = list(self.discriminator.parameters())
+        critic, model = self._parameters_of_players()
         return [
             Player("critic", critic, self.discriminator_terms, ADAM),
-            Player("model", self._model_parameters(), self.model_terms, ADAM, every=self.critic_steps),
+            Player("model", model, self.model_terms, ADAM, every=self.critic_steps),
         ]
 
     def discriminator_terms(self, game: Game) -> Terms:
-        """The critic's loss, and the signs of a collapse."""
+        """The critic's loss, -log Q of the codes where Q is its own, and the signs of a collapse."""
         critic, fixed = self.discriminator, game.fake.detach()
-        real, fake = critic(game.real), critic(fixed)
+        real, features = critic(game.real), critic.features(fixed)
+        fake = critic.logits(features)
         terms = Terms.of(
             critic_difference=(critic_loss(real, fake), 1.0),
             gradient_penalty=(gradient_penalty(critic, game.real, fixed, game.random), self.penalty),
             critic_accuracy=(ranking_accuracy(real, fake), 0.0),
         )
         terms.add(collapse_terms(game.real, game.fake))
+        terms.add(self._own_code_terms(features, game.codes, 1.0))
         return terms
-
-    def _create_discriminator(self, image_shape: tuple[int, ...], width: int) -> ImageDiscriminator:
-        return ImageDiscriminator(image_shape, normalise=False, width=width)
 
     def _generator_loss(self, logits: Tensor) -> Tensor:
         return -logits.mean()

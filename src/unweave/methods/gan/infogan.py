@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, NamedTuple
+from contextlib import nullcontext
+from typing import Annotated, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -18,7 +19,8 @@ from unweave.methods.gan.terms import cross_entropy_terms
 from unweave.methods.method import Method, OptimiserSettings, Player, Posterior, Terms
 from unweave.methods.registry import register_method
 from unweave.networks.dcgan import ImageDiscriminator, ImageGenerator
-from unweave.networks.weights import frozen
+from unweave.networks.infogan import DenseDiscriminator, DenseGenerator
+from unweave.networks.weights import frozen, initialise_normal
 from unweave.objectives.adversarial import generator_loss
 from unweave.objectives.gaussian import correlated_log_density
 from unweave.parameters import Correlation, Count, Decay, Natural, NonNegative
@@ -71,9 +73,13 @@ class InfoGAN(Method):
 
         -E[log D(G(c, e))] - categorical_weight E[log Q(c_1|x)] - continuous_weight E[log Q(c_2|x)],    x = G(c, e)
 
-    Q is two layers on the features of D, which it does not move. Q(c_2|x) is a Gaussian of covariance
-    diag(s) R diag(s), R = (1 - correlation) I + correlation 11^T (Yang et al.). Adam: 2e-4 for D, 1e-3 for G and Q,
-    betas (0.5, 0.999); the learning rate of ``train`` is not used.
+    Q is two layers on the features of D. Q(c_2|x) is a Gaussian of covariance diag(s) R diag(s),
+    R = (1 - correlation) I + correlation 11^T (Yang et al.). Adam: 2e-4 for D, 1e-3 for G and Q, betas (0.5, 0.999);
+    the learning rate of ``train`` is not used.
+
+    In the code of Chen et al. on MNIST Q moves the layers that it shares with D, by D's optimiser, s is 1, and the
+    networks are others: ``q_trains_body=True, variance="one", network="dense"``. Then -log Q is in the losses of both
+    players, and each moves its own part.
 
     The code of an image has one part, "c": the probabilities of the categories, and then the means of the continuous
     codes. ``decode`` generates with noise 0, the mean. A run logs ``discriminator_accuracy``, ``diversity`` and
@@ -93,6 +99,13 @@ class InfoGAN(Method):
         of the two bounds.
     correlation
         of Q(c_2|x): 0, or 0.9 in Yang et al.
+    variance
+        s^2 of Q(c_2|x): "learned" of each image, or "one", whose density has a bound.
+    q_trains_body
+        whether Q belongs to the discriminator's player, and its loss moves the layers that both share.
+    network
+        "dcgan", convolutions down to 4 x 4 pixels as MS-GAN has them; or "dense", two convolutions and dense layers,
+        which begin with weights of N(0, 0.02^2), as Chen et al. have on MNIST.
     width
         channels of the convolution next to the image.
     ema
@@ -106,6 +119,8 @@ class InfoGAN(Method):
     torch.Size([5, 5])
     """
 
+    normalise_discriminator = True  # by batch, which a gradient penalty does not go with
+
     def __init__(
         self,
         image_shape: tuple[int, ...],
@@ -116,23 +131,30 @@ class InfoGAN(Method):
         categorical_weight: NonNegative = 1.0,
         continuous_weight: NonNegative = 0.1,
         correlation: Correlation = 0.0,
+        variance: Literal["learned", "one"] = "learned",
+        q_trains_body: bool = False,
+        network: Literal["dcgan", "dense"] = "dcgan",
         width: Count = 64,
         ema: Decay = 0.0,
     ) -> None:
         super().__init__()
         self.num_categories, self.num_continuous, self.noise_size = num_categories, num_continuous, noise_size
         self.categorical_weight, self.continuous_weight = categorical_weight, continuous_weight
-        self.correlation = correlation
-        self.discriminator = self._create_discriminator(image_shape, width)
+        self.correlation, self.variance, self.q_trains_body = correlation, variance, q_trains_body
+        self.network = network
+        critic = DenseDiscriminator if network == "dense" else ImageDiscriminator
+        self.discriminator: DenseDiscriminator | ImageDiscriminator = critic(
+            image_shape, normalise=self.normalise_discriminator, width=width
+        )
         self.q = nn.Sequential(
             nn.Linear(self.discriminator.num_features, HIDDEN),
             nn.BatchNorm1d(HIDDEN),
             nn.LeakyReLU(SLOPE),
             nn.Linear(HIDDEN, num_categories + 2 * num_continuous),
         )
-        self.generator = Generator(
-            ImageGenerator(num_categories + num_continuous + noise_size, image_shape, width=width), ema
-        )
+        generator = DenseGenerator if network == "dense" else ImageGenerator
+        inputs = num_categories + num_continuous + noise_size
+        self.generator = Generator(generator(inputs, image_shape, width=width), ema)
 
     # --- training ---------------------------------------------------------------------------------
 
@@ -144,37 +166,39 @@ class InfoGAN(Method):
         return Game(batch.images, codes, self.generator(self._inputs(codes)), generator)
 
     def players(self) -> list[Player]:
-        """The discriminator, and then the generator with Q."""
+        """The discriminator, and then the generator; Q is with the one or with the other."""
+        discriminator, model = self._parameters_of_players()
+        slow, fast = OptimiserSettings(2e-4, (0.5, 0.999)), OptimiserSettings(1e-3, (0.5, 0.999))
         return [
-            Player(
-                "discriminator",
-                list(self.discriminator.parameters()),
-                self.discriminator_terms,
-                OptimiserSettings(2e-4, (0.5, 0.999)),
-            ),
-            Player(
-                "model", self._model_parameters(), self.model_terms, OptimiserSettings(1e-3, (0.5, 0.999))
-            ),
+            Player("discriminator", discriminator, self.discriminator_terms, slow),
+            Player("model", model, self.model_terms, fast),
         ]
 
     def discriminator_terms(self, game: Game) -> Terms:
-        """The discriminator's cross entropy, and the signs of a collapse."""
-        real, fake = self.discriminator(game.real), self.discriminator(game.fake.detach())
-        return cross_entropy_terms(real, fake, game.real, game.fake)
+        """The discriminator's cross entropy, -log Q of the codes where Q is its own, and the signs of a collapse.
+
+        The cross entropy is the mean of real and generated images, where Chen et al. have the sum: so that Q counts as
+        much as theirs, its weights are halved here.
+        """
+        real, features = self.discriminator(game.real), self.discriminator.features(game.fake.detach())
+        terms = cross_entropy_terms(real, self.discriminator.logits(features), game.real, game.fake)
+        terms.add(self._own_code_terms(features, game.codes, 0.5))
+        return terms
 
     def model_terms(self, game: Game) -> Terms:
-        """The generator's loss, and -log Q of the codes; no gradient reaches the discriminator's weights."""
-        with frozen(self.discriminator):
+        """The generator's loss, and -log Q of the codes; no gradient reaches weights of the discriminator's player."""
+        with frozen(self.discriminator), frozen(self.q) if self.q_trains_body else nullcontext():
             features = self.discriminator.features(game.fake)
-            logits = self.discriminator.logits(features)
-        posterior = self._code_posterior(features)
-        categorical = F.cross_entropy(posterior.logits, game.codes.category)
-        continuous = -self.continuous_log_density(game.codes.continuous, posterior).mean()
-        return Terms.of(
-            generator=(self._generator_loss(logits), 1.0),
-            categorical=(categorical, self.categorical_weight),
-            continuous=(continuous, self.continuous_weight),
-        )
+            terms = Terms.of(generator=(self._generator_loss(self.discriminator.logits(features)), 1.0))
+            terms.add(self._code_terms(features, game.codes))
+        return terms
+
+    def initialise(self, seed: int) -> None:
+        """Draw all weights anew, as the networks' authors do."""
+        if self.network == "dense":
+            initialise_normal(self, torch.Generator().manual_seed(seed))
+        else:
+            super().initialise(seed)
 
     def draw_codes(self, n: int, generator: torch.Generator | None = None) -> Codes:
         """``n`` codes from their prior, on the method's device."""
@@ -240,18 +264,44 @@ class InfoGAN(Method):
 
     # --- parts that a variant may replace ---------------------------------------------------------
 
-    def _create_discriminator(self, image_shape: tuple[int, ...], width: int) -> ImageDiscriminator:
-        return ImageDiscriminator(image_shape, width=width)
-
     def _generator_loss(self, logits: Tensor) -> Tensor:
         return generator_loss(logits)
 
-    def _model_parameters(self) -> list[nn.Parameter]:
-        return [*self.generator.network.parameters(), *self.q.parameters()]
+    # --- parts that variants share ----------------------------------------------------------------
+
+    def _parameters_of_players(self) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+        """Those of the discriminator's player, and those of the generator's."""
+        discriminator, generator = self.discriminator.parameters(), self.generator.network.parameters()
+        if self.q_trains_body:
+            return [*discriminator, *self.q.parameters()], [*generator]
+        return [*discriminator], [*generator, *self.q.parameters()]
+
+    def _code_terms(self, features: Tensor, codes: Codes) -> Terms:
+        """-log Q of the codes that images were generated from, by the images' features."""
+        posterior = self._code_posterior(features)
+        categorical = F.cross_entropy(posterior.logits, codes.category)
+        continuous = -self.continuous_log_density(codes.continuous, posterior).mean()
+        return Terms.of(
+            categorical=(categorical, self.categorical_weight),
+            continuous=(continuous, self.continuous_weight),
+        )
+
+    def _own_code_terms(self, features: Tensor, codes: Codes, share: float) -> Terms:
+        """The same for the discriminator's player, with ``share`` of their weights; none if Q is the generator's."""
+        if not self.q_trains_body:
+            return Terms()
+        terms = self._code_terms(features, codes)
+        names = {name: f"q_{name}" for name in terms.values}
+        return Terms(
+            {names[name]: value for name, value in terms.values.items()},
+            {names[name]: share * weight for name, weight in terms.weights.items()},
+        )
 
     def _code_posterior(self, features: Tensor) -> CodePosterior:
         sizes = [self.num_categories, self.num_continuous, self.num_continuous]
         logits, mean, raw = self.q(features).split(sizes, dim=1)
+        if self.variance == "one":
+            return CodePosterior(logits, mean, torch.zeros_like(raw))
         least = torch.full_like(raw, LEAST_LOG_VARIANCE)
         return CodePosterior(logits, mean, torch.logaddexp(raw, least))
 

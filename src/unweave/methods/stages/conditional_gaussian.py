@@ -203,9 +203,10 @@ class ConditionalGaussian(LabelledMethod):
 def _network(image_shape: tuple[int, ...], inputs: int, width: int, refines: bool) -> nn.Module:
     """From labels, or with ``refines`` from an earlier stage's mean and labels, to the mean (logits for images)."""
     if len(image_shape) == 3:
+        channels = max(1, width // 4)
         if refines:
-            return AdaINDecoder(image_shape, inputs)
-        return ImageGenerator(inputs, image_shape, width=max(1, width // 4))
+            return AdaINDecoder(image_shape, inputs, width=channels)
+        return ImageGenerator(inputs, image_shape, width=channels)
     size = number_of_values(image_shape)
     return AdaINMLP(size, inputs, (width,) * 3) if refines else MLP(inputs, (width,) * 3, size)
 

@@ -199,7 +199,7 @@ class MSVAE(Method):
     def encode(self, images: Tensor) -> Posterior:
         """q(c|x) and q(z|x,y) of images (n, C, H, W), side by side; y is that of the mean of c."""
         c = self.first.encode(images)
-        return joined(c, self._encode_rest(images, self.first.decode(c.mean)))
+        return joined(c, self.encode_details(images, self.first.decode(c.mean)))
 
     def decode(self, codes: Tensor) -> Tensor:
         """The expected images (n, C, H, W) of codes (n, |C| + |Z|)."""
@@ -208,6 +208,10 @@ class MSVAE(Method):
     def encode_first(self, images: Tensor) -> Posterior:
         """q(c|x) of images (n, C, H, W), of the first stage alone."""
         return self.first.encode(images)
+
+    def encode_details(self, images: Tensor, y: Tensor) -> Posterior:
+        """q(z|x,y) of images (n, C, H, W) and of y alike: that of the mean of c, or of any draw."""
+        return Posterior(*self.encoder(images - y if self.encode_from == "residual" else images))
 
     def decode_first(self, codes: Tensor) -> Tensor:
         """y (n, C, H, W) of codes (n, |C| + |Z|): what the first stage alone makes of them."""
@@ -321,13 +325,9 @@ class MSVAE(Method):
     def _forward(
         self, images: Tensor, y: Tensor, c: Tensor | None, generator: torch.Generator | None
     ) -> StagePass:
-        posterior = self._encode_rest(images, y)
+        posterior = self.encode_details(images, y)
         z = reparameterise(*posterior, standard_noise(posterior.mean, generator=generator))
         return StagePass(images, y, posterior, self._output(y, c, z))
-
-    def _encode_rest(self, images: Tensor, y: Tensor) -> Posterior:
-        """q(z|x,y)."""
-        return Posterior(*self.encoder(images - y if self.encode_from == "residual" else images))
 
     def _output(self, y: Tensor | None, c: Tensor | None, z: Tensor) -> Tensor:
         """The decoder's output from z and from y or c, whichever it reads; y is that of c where it is None."""

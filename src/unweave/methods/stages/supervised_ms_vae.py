@@ -110,7 +110,7 @@ class SupervisedMSVAE(MSVAE):
         """q(c,z|x,u) of images (n, …), with labels (n, d) that are given, or unknown."""
         if labels == "given":
             c = self.stage.label_supervision.check_labels(u, images)
-            return joined(_certain(c), self._encode_rest(images, self.first.decode(c)))
+            return joined(_certain(c), self.encode_details(images, self.first.decode(c)))
         if labels != "unknown":
             raise unknown_name("labels", labels, self.label_modes)
         draws = self.stage.label_draws.to(images)

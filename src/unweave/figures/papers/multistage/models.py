@@ -140,15 +140,35 @@ def ablation_runs(results: Results, models: Sequence[str], with_first: bool) -> 
     return result
 
 
+def order_runs(results: Results) -> pd.DataFrame:
+    """Per data set an M5, which learns z first, between a first stage and the second stage on it, of the same seed.
+
+    The first stage of the M5 itself is another one, whose codes are z.
+    """
+    if results.runs is None:
+        raise NotInStudyError("the study has scores only, no trained models")
+    chosen: list[pd.DataFrame] = []
+    for _, of_data in stage_runs(results.table).groupby("data", sort=False):
+        swapped = of_data[of_data["model"] == "M5"].head(1)
+        plain = of_data[of_data["model"] == ""]
+        second = plain[plain["staged"] & plain["seed"].isin(swapped["seed"])].head(1)
+        chosen += [plain[plain["run"].isin(second["root"])], swapped, second] if len(swapped) else []
+    if not chosen:
+        raise NotInStudyError("the study has no M5")
+    result: pd.DataFrame = pd.concat(chosen)
+    return result
+
+
 def extreme_runs(results: Results) -> pd.DataFrame:
-    """Per data set the two-stage runs with the fewest and the most latents in c (then in z), of the smallest seed."""
+    """Per data set and method the runs with the fewest and the most latents in c (then in z), of the smallest seed."""
     if results.runs is None:
         raise NotInStudyError("the study has scores only, no trained models")
     runs = stage_runs(results.table)
     runs = runs[runs["staged"] & (runs["model"] == "")].dropna(subset=["c_size", "z_size"])
     runs = runs.sort_values(["c_size", "z_size", "seed"], kind="stable")
     runs = runs.drop_duplicates(["data", "method", "c_size", "z_size"])
-    ends = [of_data.iloc[[0, -1]] for _, of_data in runs.groupby("data", sort=False) if len(of_data) > 1]
+    groups = runs.groupby(["data", "method"], sort=False)
+    ends = [of_method.iloc[[0, -1]] for _, of_method in groups if len(of_method) > 1]
     if not ends:
         raise NotInStudyError("the study has no two sizes of the codes of a two-stage model")
     return pd.concat(ends)

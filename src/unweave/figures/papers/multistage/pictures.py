@@ -12,11 +12,17 @@ from unweave.data import Dataset
 from unweave.data.batches import to_tensor
 from unweave.figures.grids import Block, Row
 from unweave.figures.model_pictures import can_reconstruct, reconstruction_rows, traversal_rows
-from unweave.figures.papers.multistage.models import ablation_runs, draw_runs, extreme_runs, shown_runs
+from unweave.figures.papers.multistage.models import (
+    ablation_runs,
+    draw_runs,
+    extreme_runs,
+    order_runs,
+    shown_runs,
+)
 from unweave.figures.papers.paper import Exhibit, Picture
 from unweave.figures.tiles import draw_tiles
 from unweave.figures.traversal import device_of, draw_images, to_observations, traversal_units, using
-from unweave.methods import DecodesStages, Encodes, EncodesWithLabels, Method
+from unweave.methods import DecodesStages, Encodes, EncodesDetails, EncodesWithLabels, Method
 from unweave.objectives import reparameterise, standard_noise
 from unweave.study import Results
 
@@ -53,8 +59,13 @@ def ablation_traversals(results: Results, models: Sequence[str], part: str = "c"
     return draw_runs(results, runs, partial(_traversals, part=part), across=2)
 
 
+def order_traversals(results: Results) -> dict[str, Picture]:
+    """Traversals of c of the same image, learned before z and after it."""
+    return draw_runs(results, order_runs(results), partial(_traversals, part="c"), across=2)
+
+
 def draws_of_y(results: Results) -> dict[str, Picture]:
-    """Several draws of y for an image, and x of each."""
+    """Several draws of y for an image, and x of each, with z of the image and of that y."""
 
     def blocks(method: Method, data: Dataset, heading: str) -> list[Block]:
         if not (isinstance(method, DecodesStages) and isinstance(method, Encodes)) or "c" not in method.parts:
@@ -64,7 +75,8 @@ def draws_of_y(results: Results) -> dict[str, Picture]:
         generator = torch.Generator(device).manual_seed(_SEED)
         groups, names = [], []
         with using(method):
-            mean, log_variance = method.encode(to_tensor(images).to(device))
+            observed = to_tensor(images).to(device)
+            mean, log_variance = method.encode(observed)
             for index in range(_IMAGES):
                 codes = mean[index].expand(_DRAWS, -1).clone()
                 c = codes[:, method.parts["c"]]
@@ -72,6 +84,9 @@ def draws_of_y(results: Results) -> dict[str, Picture]:
                 codes[:, method.parts["c"]] = reparameterise(
                     c, spread, standard_noise(c, generator=generator)
                 )
+                if isinstance(method, EncodesDetails):
+                    one = observed[index].expand(_DRAWS, *observed.shape[1:])
+                    codes[:, method.parts["z"]] = method.encode_details(one, method.decode_first(codes)).mean
                 for name, decoded in method.decode_stages(codes).items():
                     names.append(name)
                     groups.append(to_observations(data, decoded))
@@ -145,7 +160,7 @@ EXHIBITS = (
         "Several draws of y for one image, and the reconstruction of each",
         "Multi-stage modelling, Figures 32 and 33",
         "Each pair of rows has an image, draws of y from the first stage's posterior of c, and below them x of the "
-        "same draw. z is that of the image and of its mean y. " + _CHOICE,
+        "same draw, with z that the second stage's encoder gives the image and this y. " + _CHOICE,
         draws_of_y,
     ),
     Exhibit(
@@ -167,8 +182,8 @@ EXHIBITS = (
         "multistage-fig39-order-c",
         "Ablation: z before c, traversals of c",
         "Multi-stage modelling, Figure 39",
-        "M5 learns z by a plain VAE and then c.",
-        partial(ablation_traversals, models=("M5",)),
+        "M5 learns z by a plain VAE and then c; before it a first stage that learns c, after it MS-VAE on that.",
+        order_traversals,
     ),
     Exhibit(
         "multistage-fig40-order-z",
