@@ -22,6 +22,9 @@ HOSTILE = {
     "sexagesimal": "a: " + "59:" * 200_000 + "59",
     "hexadecimal": "a: 0x" + "f" * 500_000,
     "digits": "a: " + "9" * 100_000,
+    "sexagesimal with a tag": 'a: !!int "' + "59:" * 200_000 + '59"',
+    "sexagesimal float with a tag": 'a: !!float "' + "59:" * 3_000 + '59"',
+    "hexadecimal with a tag": 'a: !!int "0x' + "f" * 20_000 + '"',
     "date": "a: 2024-13-01",
     "python": "a: !!python/object/apply:os.system ['true']",
     "tag": "!!timestamp x",
@@ -30,7 +33,7 @@ HOSTILE = {
     "unknown alias": "a: *b",
     "two documents": "a: 1\n---\nb: 2",
     "unhashable key": "{[1]: 2}",
-    "many": "[" + "0," * 150_000 + "]",
+    "many": "[" + "0," * 100_001 + "*nobody]",
 }
 
 
@@ -46,3 +49,8 @@ def test_aliases_as_people_write_them_are_fine():
     text = "base: &base {steps: 300, rate: 0.1}\nfirst: {<<: *base, steps: 5}\nsecond: [*base, *base]"
     assert load_yaml(text) == yaml.safe_load(text)
     assert load_yaml("") is None
+
+
+def test_a_text_of_too_many_values_is_not_parsed_to_its_end():
+    with pytest.raises(yaml.YAMLError, match="more than 100,000 values"):
+        load_yaml(HOSTILE["many"])

@@ -7,6 +7,7 @@ directory or a study folder may come from a stranger, or from a disk that lost h
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import re
@@ -14,7 +15,7 @@ import shutil
 import stat
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -30,6 +31,7 @@ _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)  # Windows has neither of them, nor FIF
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 _SCRATCH, _IN_USE = "unweave-", ".in-use"
+_HASH = "sha256"
 
 
 # --- writing ---------------------------------------------------------------------------------------
@@ -123,6 +125,19 @@ def write_bytes(path: Path, data: bytes) -> None:
     """
     with replacing(path) as temporary:
         temporary.write_bytes(data)
+
+
+def write_hashed_json(path: Path, content: Mapping[str, Any], default: Callable[[Any], Any] = str) -> None:
+    """Write a JSON object with a hash of what it says, whole or not at all.
+
+    Examples
+    --------
+    >>> write_hashed_json(Path("scores.json"), {"mig": 0.25})
+    >>> read_hashed_json(Path("scores.json"))
+    {'mig': 0.25}
+    """
+    text = json.dumps(content, default=default)
+    write_text(path, json.dumps({**json.loads(text), _HASH: _hash(json.loads(text))}))
 
 
 def append_text(path: Path, text: str) -> None:
@@ -319,6 +334,31 @@ def read_json(path: Path, limit: int = TEXT_LIMIT) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise DamagedFileError(path, "not a JSON object")
     return content
+
+
+def read_hashed_json(path: Path, limit: int = TEXT_LIMIT) -> dict[str, Any]:
+    """What :func:`write_hashed_json` has written, compared with its hash; a file of an earlier version has none.
+
+    Examples
+    --------
+    >>> write_hashed_json(Path("scores.json"), {"mig": 0.25})
+    >>> write_text(Path("scores.json"), read_text(Path("scores.json")).replace("0.25", "0.75"))
+    >>> read_hashed_json(Path("scores.json"))
+    Traceback (most recent call last):
+    unweave.errors.DamagedFileError: scores.json: truncated or damaged (its content has not the hash ...
+    """
+    content = read_json(path, limit)
+    try:
+        is_whole = _HASH not in content or content.pop(_HASH) == _hash(content)
+    except RecursionError as error:
+        raise DamagedFileError(path, "too deep") from error
+    if not is_whole:
+        raise DamagedFileError(path, "its content has not the hash that was written with it")
+    return content
+
+
+def _hash(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def set_aside(path: Path) -> Path:

@@ -10,6 +10,7 @@ NODES = 100_000  # values in a file, each counted as often as aliases repeat it
 TEXT_LIMIT = 1 << 20  # bytes of a file
 _NUMBER = 100  # characters of a number, a date or anything else that is not text
 _TEXT = "tag:yaml.org,2002:str"
+_TOO_MANY = f"stands for more than {NODES:,} values"
 
 
 def load_yaml(text: str) -> Any:
@@ -34,7 +35,7 @@ def load_yaml(text: str) -> Any:
     try:
         node = compose(loader)
         return None if node is None else loader.construct_document(node)
-    except (ValueError, RecursionError, AttributeError, KeyError) as error:
+    except (ValueError, RecursionError, AttributeError, KeyError, ArithmeticError) as error:
         # Of a date such as 2024-13-01, of brackets in brackets in brackets, of a tag whose value does not fit it.
         raise yaml.YAMLError(str(error) or "too deep") from error
     finally:
@@ -43,6 +44,17 @@ def load_yaml(text: str) -> Any:
 
 def compose(loader: Any) -> yaml.Node | None:
     """The one document of a loader as nodes, from which nothing is built yet, and which stand for a bounded number."""
+    compose_node, count = loader.compose_node, 0
+
+    def compose_counted(parent: yaml.Node | None, index: Any) -> yaml.Node:
+        nonlocal count
+        count += 1
+        if count > NODES:  # the rest of a long text is not even parsed
+            raise _error(_TOO_MANY, loader.peek_event())
+        node: yaml.Node = compose_node(parent, index)
+        return node
+
+    loader.compose_node = compose_counted
     try:
         node: yaml.Node | None = loader.get_single_node()
         if node is not None:
@@ -61,7 +73,7 @@ def _count(node: yaml.Node, known: dict[int, int], open_nodes: set[int]) -> int:
         raise _error("a value that holds itself", node)
     total = 1
     if isinstance(node, yaml.ScalarNode):
-        if node.tag != _TEXT and len(node.value) > _NUMBER and not node.style:
+        if node.tag != _TEXT and len(node.value) > _NUMBER:
             raise _error(f"a number of {len(node.value):,} characters", node)
     else:
         open_nodes.add(key)
@@ -70,10 +82,10 @@ def _count(node: yaml.Node, known: dict[int, int], open_nodes: set[int]) -> int:
                 total += _count(each, known, open_nodes)
         open_nodes.remove(key)
     if total > NODES:
-        raise _error(f"stands for more than {NODES:,} values", node)
+        raise _error(_TOO_MANY, node)
     known[key] = total
     return total
 
 
-def _error(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
-    return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+def _error(problem: str, where: yaml.Node | yaml.Event) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=where.start_mark)

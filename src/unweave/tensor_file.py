@@ -22,7 +22,7 @@ from unweave.files import open_regular, read_bytes, replacing
 
 HASH = "sha256"
 _NOTES = "__metadata__"
-_HEADER_LIMIT, _FILE_LIMIT = 1 << 26, 1 << 36
+_HEADER_LIMIT, _FILE_LIMIT = 1 << 26, 1 << 30
 _DTYPES = {"<f8": "F64", "<f4": "F32", "<f2": "F16", "<i8": "I64", "<i4": "I32", "<i2": "I16", "|i1": "I8"}
 _DTYPES |= {"|u1": "U8", "|b1": "BOOL", "<u8": "U64", "<u4": "U32", "<u2": "U16"}
 _NUMPY = {name: np.dtype(code) for code, name in _DTYPES.items()}
@@ -93,8 +93,15 @@ def write_tensors(path: Path, entries: Mapping[str, Entry], notes: Mapping[str, 
             file.write(entries[name].data)
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Entry], dict[str, str]]:
+def read_tensors(path: Path, limit: int = _FILE_LIMIT) -> tuple[dict[str, Entry], dict[str, str]]:
     """The arrays and notes of a file, checked against its hash; a file of an earlier version has none.
+
+    Parameters
+    ----------
+    path
+        of the file.
+    limit
+        the bytes that it may have: it is read as a whole, and a file of holes can be larger than any memory.
 
     Raises
     ------
@@ -113,7 +120,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Entry], dict[str, str]]:
     """
     from safetensors import SafetensorError, deserialize
 
-    content = read_bytes(path, _FILE_LIMIT)
+    content = read_bytes(path, limit)
     try:
         size = int.from_bytes(content[:8], "little")
         parts = {name: Entry(e["dtype"], tuple(e["shape"]), e["data"]) for name, e in deserialize(content)}  # type: ignore[no-untyped-call]

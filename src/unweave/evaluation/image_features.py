@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,7 +130,8 @@ def dataset_features(data: Dataset, which: AnyArray, features: ImageFeatures, rn
     # The content of a published data set is fixed: a few images show whether it is the one.
     images = fingerprint(data, FEW if RECIPES.is_builtin(data.name) else None)
     height, width = data.image_shape[:2]
-    folder = data_folder() / "features" / f"{data.name}-{images}-{height}x{width}-{features.weights}"
+    name = re.sub(r"[^\w.-]", "_", data.name)
+    folder = data_folder() / "features" / f"{name}-{images}-{height}x{width}-{features.weights}"
     options: Any = {"version": 1, "dtype": np.float32, "in_memory": True, "what": "features"}
     table = LazyArray(folder, (len(data), features.size), draw, **options)
     taken = table.take(np.asarray(which, np.int64)).astype(np.float64)

@@ -28,7 +28,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from unweave.arrays import to_python
-from unweave.errors import ArgumentError
+from unweave.errors import ArgumentError, show
 from unweave.methods.catalogue import (
     LabelNeed,
     MethodInfo,
@@ -418,7 +418,7 @@ def unknown_names(spec: MethodSpec) -> list[str]:
     ["the method 'my_gan'"]
     """
     return [
-        f"the {registry.kind} {name!r}"
+        f"the {registry.kind} {show(name)}"
         for registry, name in _registered(spec)
         if not registry.is_loaded(name)
     ]
@@ -436,9 +436,16 @@ def _registered(spec: MethodSpec) -> list[tuple[Registry[Any], str]]:
 
 
 def _stage_specs(spec: MethodSpec) -> dict[str, MethodSpec]:
-    """The specs of a method's earlier stages, by hyperparameter."""
-    given = {key: spec.hyperparameters.get(key) for key in describe(spec.name).stages}
-    return {key: MethodSpec.from_dict(stage["method"]) for key, stage in given.items() if stage is not None}
+    """The specs of a method's earlier stages, by hyperparameter; checked, as they may come from a file."""
+    stages = {}
+    for key in describe(spec.name).stages:
+        given = spec.hyperparameters.get(key)
+        if given is not None:
+            if not isinstance(given, Mapping) or "method" not in given:
+                raise ArgumentError(key, given, "needs the spec of a run, with its method")
+            stages[key] = MethodSpec.from_dict(given["method"])
+            stages[key].check()
+    return stages
 
 
 def _choose_labels(info: MethodInfo, data: Dataset, given: Any) -> Labels | None:

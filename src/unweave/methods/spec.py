@@ -60,7 +60,8 @@ class MethodSpec:
         check_value("dataset_size", self.dataset_size, Natural | None)
         for field_name in ("hyperparameters", "capacity", "prior", "labels"):
             value = vars(self).get(field_name)
-            if value is not None and not isinstance(value, dict):
+            is_optional = field_name != "hyperparameters"
+            if not isinstance(value, dict) and not (is_optional and value is None):
                 raise ArgumentError(field_name, value, "needs a mapping")
         terms = vars(self).get("extra_terms", [])
         if not isinstance(terms, list) or not all(

@@ -22,7 +22,7 @@ import numpy as np
 from unweave.arrays import FloatArray
 from unweave.errors import ArgumentError, DamagedFileError, DataError, show, unknown_name
 from unweave.evaluation.model_metrics import MODEL_METRICS, SAMPLED_FORMS, find_metric, metrics_of
-from unweave.files import check_no_links, read_json, write_text
+from unweave.files import check_no_links, read_hashed_json, write_hashed_json
 from unweave.metrics import METRICS, Score
 from unweave.study.source import Source
 from unweave.study.spec import (
@@ -287,12 +287,12 @@ def gather(run: Path, units: Sequence[Unit], done_file: str, training_seconds: f
         "training_seconds": training_seconds,
         "finished": time.time(),
     }
-    write_text(run / done_file, json.dumps(content))
+    write_hashed_json(run / done_file, content)
 
 
 def read_scores(path: Path) -> list[dict[str, Any]]:
     """The scores of a run that is done, by the names of the columns of the results."""
-    content = read_json(path)
+    content = read_hashed_json(path)
     known = [name for name in COLUMNS if name not in POINTS]
     try:
         if "columns" in content:

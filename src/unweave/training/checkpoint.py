@@ -34,6 +34,7 @@ _DTYPES = {
     torch.bool: "BOOL",
 }
 _TORCH = {name: dtype for dtype, name in _DTYPES.items()}
+_SPARE, _COPIES = 1 << 26, 8  # bytes beside weights, and copies of them, that a file may have; Adam's state is two
 _ADVICE = ". Delete it to train from the start."
 
 
@@ -44,7 +45,7 @@ def save_weights(path: Path, module: nn.Module, spec: RunSpec, step: int) -> Non
 
 def load_weights(path: Path, module: nn.Module, spec: RunSpec, prefix: str = "") -> None:
     """Read a module's weights; every weight must be there and fit, and be one of this run."""
-    tensors, notes = _load(path)
+    tensors, notes = _load(path, module)
     _check_run(path, notes, spec)
     _load_module(path, module, tensors, prefix)
 
@@ -62,7 +63,7 @@ def save_state(
 
 def load_state(path: Path, module: nn.Module, optimisers: Mapping[str, Any], spec: RunSpec) -> int:
     """Restore what ``save_state`` wrote; returns the number of steps done."""
-    tensors, notes = _load(path)
+    tensors, notes = _load(path, module)
     step = _step(path, notes)
     _check_run(path, notes, spec)
     _load_module(path, module, tensors, MODEL)
@@ -129,9 +130,11 @@ def _save(path: Path, tensors: Mapping[str, Tensor], spec: RunSpec, step: int) -
         raise DataError(f"{path}: cannot be written ({why}); the last checkpoint is as it was") from error
 
 
-def _load(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+def _load(path: Path, module: nn.Module) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """What a file holds, which is no more than a module's weights and their optimisers' state."""
+    weights = sum(value.numel() * value.element_size() for value in module.state_dict().values())
     try:
-        entries, notes = read_tensors(path)
+        entries, notes = read_tensors(path, _SPARE + _COPIES * weights)
         return {name: _tensor(entry) for name, entry in entries.items()}, notes
     except FileNotFoundError as error:
         raise DataError(f"{path}: not found") from error

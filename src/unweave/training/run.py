@@ -17,7 +17,7 @@ from unweave.arrays import AnyArray, ArrayLike, IntArray, SingleArray, as_array
 from unweave.data import Dataset
 from unweave.data.batches import to_tensor
 from unweave.data.factors import check_rows
-from unweave.errors import ArgumentError, DataError, UnweaveError, shorten
+from unweave.errors import ArgumentError, DataError, UnweaveError, shorten, show
 from unweave.methods.method import (
     Decodes,
     Encodes,
@@ -342,17 +342,21 @@ def _check_memory(spec: RunSpec, folder: Path, terms: Sequence[Any]) -> None:
 
 def _check_imports(spec: RunSpec, folder: Path) -> None:
     """Refuse a run of methods or terms that are not known here, and say which import makes them so."""
-    unknown = unknown_names(spec.method)
-    needed = spec.imports or extensions_of(spec.method)
+    try:
+        unknown, origins = unknown_names(spec.method), extensions_of(spec.method)
+    except (ArgumentError, RecursionError) as error:
+        raise DataError(f"{folder / SPEC}: not a run spec ({shorten(str(error))})") from error
+    needed = spec.imports or origins
+    names = shorten(", ".join(unknown))
     if unknown and needed:
-        options = " ".join(f"--import {name}" for name in needed)
+        options = shorten(" ".join(f"--import {name}" for name in needed))
         raise DataError(
-            f"{folder}: {', '.join(unknown)} is not known here. The run was trained with code of {', '.join(needed)}, "
-            f"which is imported only if you ask for it: uw.load(path, imports={needed!r}), or {options}"
+            f"{folder}: {names} is not known here. The run was trained with code of {shorten(', '.join(needed))}, "
+            f"which is imported only if you ask for it: uw.load(path, imports={show(needed)}), or {options}"
         )
     if unknown:
         raise DataError(
-            f"{folder}: {', '.join(unknown)} is not known here. The code that registers it was not in a module or file "
+            f"{folder}: {names} is not known here. The code that registers it was not in a module or file "
             "that the run could remember: register it before loading"
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from unweave.errors import DamagedFileError, DataError, show
-from unweave.files import read_json, write_text
+from unweave.files import read_hashed_json, write_hashed_json
 
 SCORES = "scores"  # the folder of a run's scores, a file for each
 
@@ -47,13 +46,13 @@ class ScoreFile:
 
     def write(self, path: Path) -> None:
         """Write it, whole or not at all."""
-        write_text(path, json.dumps(vars(self), default=_to_json))
+        write_hashed_json(path, vars(self), _to_json)
 
     @staticmethod
     def read(path: Path) -> ScoreFile:
         """Read it again."""
         try:
-            values = read_json(path)
+            values = read_hashed_json(path)
             known = {name: values[name] for name in ("seconds", "params", "details") if name in values}
             rows = values["rows"]
             for metric, representation, value in rows:

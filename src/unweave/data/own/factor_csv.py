@@ -11,7 +11,7 @@ from pathlib import Path
 
 from unweave.arrays import AnyArray
 from unweave.data.own.columns import parse_cells
-from unweave.errors import DataError, MissingDataError
+from unweave.errors import DataError, MissingDataError, show
 from unweave.files import check_regular
 
 
@@ -43,7 +43,7 @@ def read_factor_csv(folder: Path, path: Path, images: Sequence[str]) -> dict[str
     names = [cell.strip() for cell in header]
     for column, name in enumerate(names[1:], 1):
         if not name or name in names[1:column]:
-            raise DataError(f"{path}, line 1: column {column + 1} is called {name!r}; needs another name")
+            raise DataError(f"{path}, line 1: column {column + 1} is called {show(name)}; needs another name")
     row_of = {image: row for row, image in enumerate(images)}
     cells: list[list[str] | None] = [None] * len(images)
     line_of = [0] * len(images)
@@ -52,7 +52,7 @@ def read_factor_csv(folder: Path, path: Path, images: Sequence[str]) -> dict[str
             raise DataError(f"{path}, line {line}: has {len(row)} cells, the header has {len(names)}")
         at = row_of[_image(folder, path, line, row[0], row_of)]
         if cells[at] is not None:
-            raise DataError(f"{path}, line {line}: {row[0]!r} is already on line {line_of[at]}")
+            raise DataError(f"{path}, line {line}: {show(row[0])} is already on line {line_of[at]}")
         cells[at] = [_value(path, line, n, cell) for n, cell in zip(names[1:], row[1:], strict=True)]
         line_of[at] = line
     complete = _complete(path, images, cells)
@@ -86,16 +86,16 @@ def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
         raise DataError(f"{path}: is empty; needs a header line and one line for each image")
     header = rows[0][1]
     if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
-        raise DataError(f"{path}, line 1: {header[0]!r} has no comma; columns are separated by commas")
+        raise DataError(f"{path}, line 1: {show(header[0])} has no comma; columns are separated by commas")
     return header, rows[1:]
 
 
 def _image(folder: Path, path: Path, line: int, cell: str, known: dict[str, int]) -> str:
     name = _normal(cell)
     if name.startswith(("/", "../")) or name == ".." or name[1:3] == ":/":
-        raise DataError(f"{path}, line {line}: {cell!r} is not a path inside the folder {folder}")
+        raise DataError(f"{path}, line {line}: {show(cell)} is not a path inside the folder {folder}")
     if name not in known:
-        raise DataError(f"{path}, line {line}: there is no image {cell!r} in {folder}")
+        raise DataError(f"{path}, line {line}: there is no image {show(cell)} in {folder}")
     return name
 
 
@@ -107,13 +107,13 @@ def _normal(cell: str) -> str:
 def _value(path: Path, line: int, name: str, cell: str) -> str:
     text = cell.strip()
     if not text:
-        raise DataError(f"{path}, line {line}: column {name!r} is empty: a value is missing")
+        raise DataError(f"{path}, line {line}: column {show(name)} is empty: a value is missing")
     try:
         finite = math.isfinite(float(text))
     except ValueError:  # a text
         return text
     if not finite:
-        raise DataError(f"{path}, line {line}: column {name!r} is {text!r}: needs a finite number")
+        raise DataError(f"{path}, line {line}: column {show(name)} is {show(text)}: needs a finite number")
     return text
 
 
