@@ -8,6 +8,7 @@ from . import networks as networks
 from . import objectives as objectives
 from . import study as study
 from . import training as training
+from . import zoo as zoo
 from .data import register_data as register_data
 from .errors import UnweaveError as UnweaveError
 from .evaluation import evaluate as evaluate

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from unweave import __version__
-from unweave.cli import data, study
+from unweave.cli import data, study, zoo
 from unweave.cli.demo import demo
 from unweave.cli.evaluate import evaluate, score
 from unweave.cli.listing import methods, metrics
@@ -32,6 +32,7 @@ Examples:
   unweave train beta_vae --data dsprites --steps 5000 --set beta=4
   unweave evaluate runs/RUN         every metric of the papers
   unweave study run locatello-small  a whole study, with the paper's figures
+  unweave zoo list                  trained models that come with the package
 
 Data is kept in the folder $UNWEAVE_DATA, or else in your cache folder.
 """
@@ -54,6 +55,7 @@ app.command()(score)
 app.command()(metrics)
 app.add_typer(data.app, name="data")
 app.add_typer(study.app, name="study")
+app.add_typer(zoo.app, name="zoo")
 
 
 def _print_version(asked: bool) -> None:

@@ -102,7 +102,12 @@ def score(
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN", help="A run directory, or a model: zoo:NAME, https://…, hf://USER/NAME."
+        ),
+    ],
     names: Metrics = "paper",
     protocol: Protocol = "paper",
     data: Annotated[

@@ -1,6 +1,8 @@
 from . import papers as papers
 from .data_pictures import contact_sheet as contact_sheet
 from .data_pictures import gallery as gallery
+from .factor_traversals import factor_traversals as factor_traversals
+from .grids import stack as stack
 from .model_pictures import codes_and_noise as codes_and_noise
 from .model_pictures import reconstructions as reconstructions
 from .model_pictures import samples as samples

@@ -115,6 +115,24 @@ def _height_of(row: Row) -> int:
     return max(tile.height for tile in row.tiles) + (_SMALL + 9 if row.captions else 0)
 
 
+def stack(pictures: Sequence[Image.Image]) -> Image.Image:
+    """Pictures below each other, as one.
+
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> stack([Image.new("RGB", (30, 20)), Image.new("RGB", (40, 10))]).size
+    (40, 30)
+    """
+    width, height = max(one.width for one in pictures), sum(one.height for one in pictures)
+    whole = Image.new("RGB", (width, height), "white")
+    top = 0
+    for one in pictures:
+        whole.paste(one, (0, top))
+        top += one.height
+    return whole
+
+
 def _width_of(row: Row) -> int:
     return round(max(_font(_LABEL, True).getlength(row.label), _font(_SMALL).getlength(row.detail)))
 

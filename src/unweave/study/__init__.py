@@ -6,7 +6,7 @@ started before.
 
 >>> study, source = uw.study.load_study("demo")
 >>> [job.method for job in uw.study.plan(study, source).jobs][:3]
-['beta_vae', 'beta_vae', 'factor_vae']
+['vae', 'beta_tcvae', 'factor_vae']
 """
 
 import lazy_loader

@@ -137,7 +137,7 @@ class StudyFolder(StudyPaths):
     >>> from pathlib import Path
     >>> folder = uw.study.StudyFolder(Path("out"), study.name, uw.study.plan(study, source))
     >>> len(folder.pending())
-    6
+    3
     """
 
     plan: Plan
@@ -274,7 +274,7 @@ def open_study(root: Path, name: str) -> StudyFolder:
     >>> from pathlib import Path
     >>> uw.study.StudyFolder(Path("out"), "demo", uw.study.plan(study, source)).write()
     >>> len(uw.study.open_study(Path("out"), "demo").jobs)
-    6
+    3
     """
     from unweave.study.planning import Plan, plan
     from unweave.study.spec import load_study

@@ -135,7 +135,7 @@ class Plan:
     >>> study, source = uw.study.load_study("demo")
     >>> plan = uw.study.plan(study, source)
     >>> len(plan.jobs), plan.units[0].label
-    (6, 'beta_vae')
+    (3, 'mig')
     """
 
     study: Study
@@ -204,7 +204,7 @@ def plan(study: Study, source: Source | None = None) -> Plan:
     --------
     >>> study, source = uw.study.load_study("demo", {"seed": 7})
     >>> str(uw.study.plan(study, source).jobs[0])
-    'beta_vae beta 4 on dsprites, seed 7'
+    'vae on dsprites, seed 7'
     """
     from unweave.study.scores import units
 

@@ -129,7 +129,7 @@ class Study(BaseModel):
     --------
     >>> study, source = uw.study.load_study("demo")
     >>> study.name, study.training.latent_size, study.reports
-    ('demo', 10, ['locatello', 'ranking'])
+    ('demo', 10, ['locatello'])
     """
 
     model_config = _STRICT

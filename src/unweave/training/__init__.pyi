@@ -1,3 +1,5 @@
+from .addresses import model_folder as model_folder
+from .addresses import resolve as resolve
 from .callbacks import Callback as Callback
 from .callbacks import MLflow as MLflow
 from .callbacks import TensorBoard as TensorBoard

@@ -7,8 +7,9 @@ were changed, or that are those of another run, are not loaded. Files of version
 from __future__ import annotations
 
 import hashlib
+import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from unweave.errors import DamagedFileError, DataError
 from unweave.tensor_file import Entry, read_notes, read_tensors, write_tensors
 from unweave.training.spec import RunSpec
 
+LEFT_OUT = "left_out"  # the note with the names of weights that a file has not
 MODEL, OPTIMISER = "model/", "optimiser/"  # what the names of tensors in a checkpoint begin with
 _DTYPES = {
     torch.float64: "F64",
@@ -38,16 +40,44 @@ _SPARE, _COPIES = 1 << 26, 8  # bytes beside weights, and copies of them, that a
 _ADVICE = ". Delete it to train from the start."
 
 
-def save_weights(path: Path, module: nn.Module, spec: RunSpec, step: int) -> None:
-    """Write a module's weights, whole or not at all."""
-    _save(path, _tensors(module.state_dict()), spec, step)
+def save_weights(
+    path: Path,
+    module: nn.Module,
+    spec: RunSpec,
+    step: int,
+    *,
+    dtype: torch.dtype | None = None,
+    left_out: Collection[str] = (),
+) -> None:
+    """Write a module's weights, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        of the file.
+    module, spec, step
+        whose weights, of which run, after how many steps.
+    dtype
+        of the trained weights in the file; they are loaded into those of the module, whatever their type. None: as
+        they are. Buffers always stay as they are.
+    left_out
+        names of weights that only training needs, such as an adversary's: :func:`load_weights` leaves them as they
+        were initialised.
+    """
+    trained = {name for name, _ in module.named_parameters()}
+    tensors = _tensors(module.state_dict())
+    if dtype is not None:
+        tensors |= {name: tensors[name].to(dtype) for name in trained & tensors.keys()}
+    kept = {name: tensor for name, tensor in tensors.items() if name not in left_out}
+    notes = {LEFT_OUT: json.dumps(sorted(left_out))} if left_out else {}
+    _save(path, kept, spec, step, notes)
 
 
 def load_weights(path: Path, module: nn.Module, spec: RunSpec, prefix: str = "") -> None:
-    """Read a module's weights; every weight must be there and fit, and be one of this run."""
+    """Read a module's weights; every weight must be there, unless it was left out, and fit, and be one of this run."""
     tensors, notes = _load(path, module)
     _check_run(path, notes, spec)
-    _load_module(path, module, tensors, prefix)
+    _load_module(path, module, tensors, prefix, _left_out(path, notes))
 
 
 def save_state(
@@ -115,14 +145,20 @@ def _tensors(state: Mapping[str, Any], prefix: str = "") -> dict[str, Tensor]:
     }
 
 
-def _save(path: Path, tensors: Mapping[str, Tensor], spec: RunSpec, step: int) -> None:
+def _save(
+    path: Path,
+    tensors: Mapping[str, Tensor],
+    spec: RunSpec,
+    step: int,
+    further: Mapping[str, str] | None = None,
+) -> None:
     entries = {
         name: Entry(
             _DTYPES[tensor.dtype], tuple(tensor.shape), tensor.reshape(-1).view(torch.uint8).numpy().data
         )
         for name, tensor in tensors.items()
     }
-    notes = {"step": str(step), "identity": spec.identity, "lineage": spec.lineage}
+    notes = {"step": str(step), "identity": spec.identity, "lineage": spec.lineage, **(further or {})}
     try:
         write_tensors(path, entries, notes)
     except OSError as error:
@@ -150,12 +186,32 @@ def _tensor(entry: Entry) -> Tensor:
     return (content.view(dtype) if entry.data else content.to(dtype)).reshape(entry.shape)
 
 
-def _load_module(path: Path, module: nn.Module, tensors: Mapping[str, Tensor], prefix: str) -> None:
+def _load_module(
+    path: Path,
+    module: nn.Module,
+    tensors: Mapping[str, Tensor],
+    prefix: str,
+    left_out: Collection[str] = (),
+) -> None:
     state = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
+    if left_out:
+        initial = module.state_dict()
+        state |= {key: initial[key] for key in left_out if key in initial and key not in state}
     try:
         module.load_state_dict(state)
     except (RuntimeError, KeyError, TypeError) as error:
         raise DataError(f"{path}: does not fit the model of this run ({error})") from error
+
+
+def _left_out(path: Path, notes: Mapping[str, str]) -> list[str]:
+    """The names of weights that the file says it has not."""
+    try:
+        names = json.loads(notes.get(LEFT_OUT, "[]"))
+    except (ValueError, RecursionError) as error:
+        raise DamagedFileError(path, error) from error
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise DamagedFileError(path, f"{LEFT_OUT} is not a list of names")
+    return names
 
 
 def _step(path: Path, notes: Mapping[str, str]) -> int:

@@ -29,6 +29,7 @@ from unweave.methods.method import (
 )
 from unweave.methods.registry import build, extensions_of, unknown_names
 from unweave.parameters import Count, Seed, check_value
+from unweave.training.addresses import resolve
 from unweave.training.checkpoint import MODEL, load_weights, steps_in
 from unweave.training.history import Record, read_history
 from unweave.training.images import images_to_tensor, tensor_to_images
@@ -236,7 +237,7 @@ def load(
     terms: Sequence[Any] = (),
     labels: ArrayLike | None = None,
 ) -> Run:
-    """A run from its directory, on the CPU, ready to encode.
+    """A run from its directory, or a published model from its address, on the CPU, ready to encode.
 
     An unfinished run has the weights of its last checkpoint. No code is imported but what ``imports`` names: a run that
     was trained with further modules says which, and stops.
@@ -251,7 +252,9 @@ def load(
     Parameters
     ----------
     path
-        the run's directory.
+        the run's directory, or an address: ``"zoo:dsprites/vae"`` (a model that comes with the package), ``"https://…"``
+        or ``"hf://user/name"``, with ``#sha256=…`` at the end to name the one that is meant
+        (:func:`unweave.training.resolve`).
     imports
         modules ("my_package.terms") and files ("./my_terms.py") that register what the run was trained with.
     encoder, decoder, terms
@@ -266,8 +269,10 @@ def load(
     >>> run = uw.train(method, data, steps=2, out="run", pictures=False)
     >>> uw.load("run").step
     2
+    >>> uw.load("zoo:dsprites/beta_tcvae").spec.method.name
+    'beta_tcvae'
     """
-    folder = Path(path)
+    folder = resolve(path)
     spec = RunSpec.read(folder / SPEC)
     extensions.load(imports)
     _check_imports(spec, folder)

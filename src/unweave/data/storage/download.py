@@ -102,6 +102,49 @@ def get(recipe: Recipe, folder: Path) -> list[Path]:
     return [folder / file.name for file in recipe.files]
 
 
+def fetch(file: SourceFile, folder: Path) -> Path:
+    """Download one file into ``folder``, resumed and checked as those of data sets are.
+
+    A file that is there already is left alone, if its size and sha256 are those of ``file``, as far as these are known.
+
+    Parameters
+    ----------
+    file
+        its name in the folder, its address, and its size and sha256 where they are known. Of a file without a known
+        sha256, that of the first download is kept beside it, and later downloads are compared with it.
+    folder
+        where it goes.
+
+    Raises
+    ------
+    NetworkError
+        which says what to put where by hand.
+    DataError
+        for another file than the one that was asked for.
+
+    Examples
+    --------
+    >>> Path("notes.txt").touch()
+    >>> fetch(SourceFile("notes.txt", "https://example.org/notes.txt", size=0), Path("."))
+    PosixPath('notes.txt')
+    """
+    target = folder / file.name
+    with _disk_errors(folder):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(target):
+            if not _is_there(file, target):
+                _get_file(file, target, _by_hand(folder, [file]))
+    return target
+
+
+def _is_there(file: SourceFile, target: Path) -> bool:
+    return (
+        target.is_file()
+        and file.size in (None, target.stat().st_size)
+        and (file.sha256 is None or sha256_of(target) == file.sha256)
+    )
+
+
 def _missing(recipe: Recipe, folder: Path) -> list[SourceFile]:
     return [entry.source for entry in find_files(recipe, folder) if not entry.usable]
 
