@@ -1,6 +1,7 @@
 from . import analyses as analyses
 from . import data as data
 from . import evaluation as evaluation
+from . import explorer as explorer
 from . import figures as figures
 from . import methods as methods
 from . import metrics as metrics

@@ -25,6 +25,7 @@ from .method import Refines as Refines
 from .method import Samples as Samples
 from .method import Terms as Terms
 from .method import code_size as code_size
+from .method import latent_labels as latent_labels
 from .method import part_columns as part_columns
 from .registry import METHODS as METHODS
 from .registry import TERMS as TERMS

@@ -662,6 +662,25 @@ def code_size(method: Encodes) -> int:
     return max(int(part.stop) for part in method.parts.values())
 
 
+def latent_labels(method: object, size: int) -> list[str]:
+    """What the columns of a method's codes (n, size) are called: "z0", "z1", ..., numbered within each part.
+
+    Codes of a method that does not encode, such as labels, are one part "c".
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 6), np.float32))
+    >>> latent_labels(uw.methods.create("vae", data, latent_size=3), 3)
+    ['z0', 'z1', 'z2']
+    """
+    parts = method.parts if isinstance(method, Encodes) else {"c": slice(0, size)}
+    labels = [""] * size
+    for name, columns in parts.items():
+        for column in range(columns.start, columns.stop):
+            labels[column] = f"{name}{column - columns.start}"
+    return labels
+
+
 def part_columns(method: Encodes, part: str | None) -> slice:
     """The columns of a named part of a method's codes; None or "all": all of them.
 

@@ -40,6 +40,7 @@ def can_be_fast(x: Tensor) -> bool:
         and not torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
         and not torch._C._are_functorch_transforms_active()
         and getattr(forward_ad, "_current_level", -1) < 0
+        and torch._C._len_torch_dispatch_stack() == 0
     )
 
 

@@ -6,6 +6,7 @@ from .callbacks import TensorBoard as TensorBoard
 from .callbacks import WeightsAndBiases as WeightsAndBiases
 from .loop import TrainingError as TrainingError
 from .loop import train as train
+from .names import write_names as write_names
 from .planning import plan as plan
 from .planning import run_name as run_name
 from .run import Run as Run

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from unweave.parameters import Count, Seed, check_value
 from unweave.training.addresses import resolve
 from unweave.training.checkpoint import MODEL, load_weights, steps_in
 from unweave.training.history import Record, read_history
+from unweave.training.names import read_names
 from unweave.training.images import images_to_tensor, tensor_to_images
 from unweave.training.spec import SPEC as SPEC
 from unweave.training.spec import RunSpec
@@ -67,6 +69,8 @@ class Run:
         the logged values, one mapping per logged step; :attr:`history` has them as a frame.
     data
         what it was trained on, in the process that trained it; None for a run that was loaded.
+    names
+        what people call its latents, by label ("z0"): see :func:`unweave.training.names.write_names`.
 
     Examples
     --------
@@ -88,6 +92,7 @@ class Run:
     step: int = 0
     records: list[Record] = field(default_factory=list)
     data: Dataset | None = None
+    names: dict[str, str] = field(default_factory=dict)
 
     @property
     def finished(self) -> bool:
@@ -215,6 +220,26 @@ class Run:
 
     # --- showing itself --------------------------------------------------------------------------
 
+    def explore(self, data: Dataset | None = None, **options: Any) -> Any:
+        """A page in which the codes can be moved: a notebook shows it, and ``.save(path)`` writes it as one file.
+
+        Parameters
+        ----------
+        data
+            whose images are shown; by default those that the run was trained on.
+        options
+            further ones of :func:`unweave.explorer.explore`.
+
+        Examples
+        --------
+        >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8))
+        >>> run = uw.train(uw.methods.create("vae", data, latent_size=2, architecture="mlp"), data, steps=1)
+        >>> run.explore().save("page.html").name
+        'page.html'
+        """
+        # The explorer lives in a room above this one, which is named here and imported only when it is wanted.
+        return resolve_name("unweave.explorer.notebook:explore")(self, data, **options)
+
     def __repr__(self) -> str:
         kept = "in memory" if self.path is None else f"in {self.path}"
         steps = f"{self.step:,} of {self.spec.steps:,} steps"
@@ -292,7 +317,9 @@ def load(
         method.remember_labels(labels)
     method.fresh = False
     method.eval()
-    return Run(spec, method, folder, step, read_history(folder / HISTORY))
+    return Run(
+        spec, method, folder, step, read_history(folder / HISTORY), names=read_names(folder)
+    )
 
 
 def steps_done(folder: Path) -> int:

@@ -1,0 +1,88 @@
+"use strict";
+// Two models side by side, from the same image: each latent beside the one of the other model that it is matched with.
+
+const PAIR = 7; // images of each
+const MOST_PAIRS = 10;
+let pairRows = [];
+
+function buildCompare() {
+  byId("compare").hidden = models.length < 2;
+  pairRows = [];
+  if (models.length < 2) return;
+  forget("pair ");
+  if (state.other === state.model || state.other >= models.length) state.other = state.model === 0 ? 1 : 0;
+  byId("compare-label").hidden = models.length < 3;
+  byId("compare-other").replaceChildren(...models.map((_, index) => index).filter((index) => index !== state.model)
+    .map((index) => element("option", { value: index, text: modelTitle(index) })));
+  byId("compare-other").value = String(state.other);
+  const pairs = content.matches[state.model][state.other];
+  const used = pairs.filter(({ one, other }) =>
+    models[state.model].latents[one].active || models[state.other].latents[other].active).slice(0, MOST_PAIRS);
+  byId("compare-note").textContent = pairs.length
+    ? "Latents are matched so that the sum of the absolute correlations of their codes is largest. Where a correlation " +
+      "is negative, the right row runs the other way round."
+    : "Latents cannot be matched: a model does not encode images.";
+  const head = element("div", { class: "pair head" },
+    element("h3", { text: modelTitle(state.model) }), element("span"), element("h3", { text: modelTitle(state.other) }));
+  pairRows = used.map((pair, row) => {
+    const sides = [[state.model, pair.one], [state.other, pair.other]].map(([index, column]) => {
+      const tiles = Array.from({ length: PAIR }, () => {
+        const canvas = observationCanvas("", 48);
+        canvas.removeAttribute("role");
+        canvas.style.width = "";
+        return canvas;
+      });
+      const label = element("span", { class: "label", text: titleOf(column, index) });
+      return { index, column, tiles, box: element("div", { class: "side" }, label, element("div", { class: "strip-line" }, ...tiles)) };
+    });
+    const r = element("span", { class: "correlation", text: `r = ${pair.correlation.toFixed(2)}` });
+    return { pair, row, sides, line: element("div", { class: "pair", "data-one": pair.one, "data-other": pair.other }, sides[0].box, r, sides[1].box) };
+  });
+  byId("pairs").replaceChildren(head, ...pairRows.map(({ line }) => line));
+}
+
+function drawCompare() {
+  for (const { pair, row, sides } of pairRows)
+    sides.forEach(({ index, column, tiles }, side) => {
+      const latent = models[index].latents[column];
+      const base = index === state.model ? state.code : otherCode(index);
+      if (!base) return;
+      const sign = side === 1 && pair.correlation < 0 ? -1 : 1;
+      tiles.forEach((canvas, i) => {
+        const code = Float32Array.from(base);
+        code[column] = latent.centre + sign * latent.scale * (-2 + (4 * i) / (PAIR - 1));
+        decode(`pair ${row} ${side} ${i}`, code, noiseOf(0, index), (outputs) => draw(canvas, lastStage(outputs, index)),
+          { index });
+      });
+    });
+}
+
+// The code of the start image in another model; of the user's image, as soon as it is there.
+let ownElsewhere = { values: null, index: -1, code: null };
+function otherCode(index) {
+  if (typeof state.start === "number") return wholeCode(codeOf(state.start, index), index);
+  if (state.start !== "own") return wholeCode(models[index].latents.map(({ centre }) => centre), index);
+  if (ownElsewhere.values === state.own.values && ownElsewhere.index === index) return ownElsewhere.code;
+  const { values } = state.own;
+  run("own elsewhere", index, "encode", [values], ({ mean }) => {
+    ownElsewhere = { values, index, code: wholeCode(mean, index) };
+    drawCompare();
+  });
+  return null;
+}
+
+function modelTitle(index) {
+  const { name, detail } = models[index];
+  const same = models.filter((one) => one.name === name).length > 1;
+  const seed = detail.match(/seed \d+/)?.[0];
+  return same ? `${name}, ${seed ?? index + 1}` : name;
+}
+
+function connectCompare() {
+  byId("compare-other").addEventListener("change", () => {
+    state.other = Number(byId("compare-other").value);
+    buildCompare();
+    drawCompare();
+    writeLink();
+  });
+}

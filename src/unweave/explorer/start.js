@@ -1,0 +1,175 @@
+"use strict";
+// What is drawn anew when something changes, and the start of the page.
+
+function changed(what, column = -1) {
+  if (what === "start") {
+    drawImages();
+    drawHills();
+    drawSliders();
+    drawStrips();
+    drawSelection();
+    drawRelation();
+    drawScatter();
+    drawCompare();
+    drawNoise();
+  } else if (what === "code") {
+    drawDecoded();
+    drawSliders();
+    drawStrips(column);
+    drawScatter();
+    drawCompare();
+    drawNoise();
+  } else if (what === "noise") {
+    drawDecoded();
+    drawStrips();
+    drawNoise();
+  } else if (what === "selection") {
+    drawSelection();
+    drawRelation();
+  } else if (what === "factors") {
+    buildFactors();
+    drawRelation();
+  } else if (what === "names") {
+    buildAll();
+  }
+  writeLink();
+}
+
+function buildAll() {
+  byId("detail").textContent = `${model().name}: ${model().detail}`;
+  buildModels();
+  buildImages();
+  buildSliders();
+  buildStrips();
+  buildFactors();
+  buildScatter();
+  buildSwap();
+  buildCompare();
+  buildNoise();
+  changed("start");
+  drawSwap();
+}
+
+function buildModels() {
+  byId("models").hidden = models.length < 2;
+  byId("models").replaceChildren(...models.map((_, index) =>
+    element("button", {
+      type: "button", role: "radio", "aria-checked": String(index === state.model), text: modelTitle(index),
+      onclick: () => showModel(index),
+    })));
+}
+
+function showModel(index) {
+  if (index === state.model) return;
+  const { start, own } = state;
+  state.model = index;
+  const size = model().latents.length;
+  const order = units().filter((unit) => unit.columns.length === 1);
+  state.latent = units()[0].column;
+  state.across = order[0]?.column ?? 0;
+  state.up = order[1]?.column ?? state.across;
+  state.noise = noiseOf(0);
+  state.start = typeof start === "number" ? Math.min(start, rowsOf(index) - 1) : start === "own" ? 0 : start;
+  state.posterior = model().encoded && typeof state.start === "number" ? posteriorOf(state.start) : null;
+  state.code = startCode();
+  state.a = Math.min(state.a, rowsOf(index) - 1);
+  state.b = Math.min(state.b, rowsOf(index) - 1);
+  console.assert(state.code.length === size);
+  buildAll();
+  if (start === "own" && model().encoder) startFromOwn(own.name, own.values);
+}
+
+// --- theme, link, names ---------------------------------------------------------------------------
+
+function showTheme() {
+  const dark = state.theme ? state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  if (state.theme) document.documentElement.dataset.theme = state.theme;
+  else delete document.documentElement.dataset.theme;
+  byId("theme-button").setAttribute("aria-pressed", String(dark));
+  return dark;
+}
+
+function connectTools() {
+  byId("theme-button").addEventListener("click", () => {
+    state.theme = showTheme() ? "light" : "dark";
+    showTheme();
+    changed("start");
+    drawSwap();
+  });
+  byId("link-button").addEventListener("click", async () => {
+    const address = `${location.href.split("#")[0]}#${link()}`;
+    try {
+      await navigator.clipboard.writeText(address);
+      say("The link to this view is copied.");
+    } catch {
+      say("The address of this page is the link to this view.");
+      location.hash = link();
+    }
+  });
+  byId("names-button").addEventListener("click", () => {
+    const names = {};
+    model().latents.forEach(({ label }, column) => {
+      if (nameOf(column)) names[label] = nameOf(column);
+    });
+    const file = new Blob([JSON.stringify(names, null, 1) + "\n"], { type: "application/json" });
+    const address = URL.createObjectURL(file);
+    element("a", { href: address, download: "names.json" }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 1000);
+    const directory = model().directory || "RUN";
+    say(`names.json is saved. Keep the names in the run: unweave names ${directory} names.json`);
+  });
+  // A link within the page would replace the view in the address.
+  byId("skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    document.querySelector("#sliders input, #sliders select")?.focus();
+  });
+  let resize = 0;
+  addEventListener("resize", () => {
+    clearTimeout(resize);
+    resize = setTimeout(() => {
+      drawRelation();
+      drawScatter();
+    }, 150);
+  });
+  addEventListener("hashchange", () => {
+    if (location.hash.slice(1) !== link()) showLink();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    showTheme();
+    changed("start");
+  });
+}
+
+function showLink() {
+  const code = readLink();
+  showTheme();
+  state.posterior = model().encoded && typeof state.start === "number" ? posteriorOf(state.start) : null;
+  state.code = code ?? startCode();
+  preview = null;
+  buildAll();
+}
+
+async function start() {
+  if (typeof DecompressionStream === "undefined") {
+    say("This browser is too old for the page: it needs Chrome 80, Firefox 113 or Safari 16.4, or a newer one.");
+    return;
+  }
+  try {
+    await Promise.all([startRunner(), loadSheet()]);
+  } catch (error) {
+    say(`The model cannot be read: the file is damaged or cut off (${error.message}).`);
+    return;
+  }
+  connectImages();
+  connectStrips();
+  connectFactors();
+  connectScatter();
+  connectSwap();
+  connectCompare();
+  connectNoise();
+  connectTour();
+  connectTools();
+  showLink();
+  document.documentElement.dataset.ready = "true";
+}
+start();
