@@ -159,7 +159,7 @@ def choose(
         ),
         Choice(
             "Runs",
-            f"{len(chosen.settings)} × {chosen.seeds} runs of {chosen.steps:,} steps with {batch_size} photographs each",
+            f"{len(chosen.settings)} × {chosen.seeds} runs of {chosen.steps:,} steps, {batch_size} photographs each",
             f"Each setting is trained {chosen.seeds} times from different random beginnings: what comes out each time "
             f"is more than luck. The number of steps: {why_runs}.",
         ),
@@ -260,13 +260,13 @@ def _choose_likelihood(images: AnyArray) -> tuple[str, Choice]:
         return "bernoulli", Choice(
             "Measure of likeness",
             "black or white (Bernoulli)",
-            f"{extreme:.0%} of all pixels are nearly black or white, so a drawing is judged by whether each pixel is on.",
+            f"{extreme:.0%} of all pixels are nearly black or white: a drawing is judged by whether each pixel is on.",
         )
     return "gaussian_learned", Choice(
         "Measure of likeness",
         "shades (Gaussian, its width learned)",
-        f"Only {extreme:.0%} of all pixels are nearly black or white: a drawing is judged by how far each pixel's shade "
-        "is off, compared with how exactly these photographs can be drawn at all.",
+        f"Only {extreme:.0%} of all pixels are nearly black or white: a drawing is judged by how far each pixel's "
+        "shade is off, compared with how exactly these photographs can be drawn at all.",
     )
 
 

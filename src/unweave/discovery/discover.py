@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,7 +112,8 @@ class Discovery:
         return _write_explorer(self)
 
     def __repr__(self) -> str:
-        return f"Discovery({self.photographs.folder.name}: {len(self.photographs)} photographs. {self.headline} See {self.page})"
+        name, count = self.photographs.folder.name, len(self.photographs)
+        return f"Discovery({name}: {count} photographs. {self.headline} See {self.page})"
 
 
 def discover(
@@ -267,26 +268,22 @@ def _check_output(folder: Path, photos: Path) -> None:
         raise ArgumentError("out", str(folder), "is a folder with other files in it, not of a discovery")
 
 
-class _locked:
-    """One process at a time writes to an output folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def __enter__(self) -> None:
-        is_new = not self.folder.exists()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.is_new = is_new
-        self.lock = FileLock(self.folder / ".lock", timeout=0)
-        try:
-            self.lock.acquire()
-        except Timeout as error:
-            raise UnweaveError(f"{self.folder}: another process is writing here") from error
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self.lock.release()
-        if self.is_new and not (self.folder / _WORK).exists():  # refused before anything was read
-            shutil.rmtree(self.folder, ignore_errors=True)
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One process at a time writes to an output folder; a new one that stays empty is removed."""
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / ".lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise UnweaveError(f"{folder}: another process is writing here") from error
+    try:
+        yield
+    finally:
+        lock.release()
+        if is_new and not (folder / _WORK).exists():  # refused before anything was read
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _plan(folder: Path, photographs: Photographs, options: Mapping[str, Any]) -> Plan:
@@ -392,11 +389,7 @@ def _copy_model(result: Discovery) -> None:
     """The chosen run as a run directory of its own."""
     source, target = result.run.path, result.folder / MODEL
     assert source is not None
-    if (
-        (target / WEIGHTS).exists()
-        and _same(source / SPEC, target / SPEC)
-        and _same(source / WEIGHTS, target / WEIGHTS)
-    ):
+    if all(_same(source / name, target / name) for name in (SPEC, WEIGHTS)):
         return
     temporary = result.folder / f".{MODEL}.tmp"
     shutil.rmtree(temporary, ignore_errors=True)
@@ -406,10 +399,7 @@ def _copy_model(result: Discovery) -> None:
 
 
 def _same(first: Path, second: Path) -> bool:
-    return (
-        second.exists()
-        and hashlib.sha256(first.read_bytes()).digest() == hashlib.sha256(second.read_bytes()).digest()
-    )
+    return second.exists() and first.read_bytes() == second.read_bytes()
 
 
 def _write_explorer(result: Discovery) -> Path | None:

@@ -101,7 +101,7 @@ def read_labels(path: Path | str, names: Sequence[str], unreadable: Sequence[str
     columns = [cell.strip() for cell in header[1:]]
     if not columns or not all(columns) or len(set(columns)) != len(columns):
         raise DataError(
-            f"{file}, line 1: needs a column of files and one or more columns of labels, each with its own name"
+            f"{file}, line 1: needs a column of files, then columns of labels with different names"
         )
     rows = {name: row for row, name in enumerate(names)}
     cells: list[list[str]] = [[""] * len(names) for _ in columns]

@@ -55,7 +55,7 @@ class Measured:
 
 
 def measure(run: Run, images: ByteArray, seen: IntArray, unseen: IntArray) -> Measured:
-    """Encode all photographs (n, H, W, C) with a run that learned from the rows ``seen``, and judge it on ``unseen``."""
+    """Encode all photographs (n, H, W, C) with a run that learned from the rows ``seen``; judge it on ``unseen``."""
     mean, log_variance = (np.asarray(array, np.float64) for array in run.posterior(images))
     kl = 0.5 * (mean[unseen] ** 2 + np.exp(log_variance[unseen]) - log_variance[unseen] - 1).mean(axis=0)
     used = kl > USED_KL

@@ -147,7 +147,7 @@ def check_enough(photographs: Photographs) -> None:
     if distinct < FEWEST:
         counted = f"{len(photographs)} readable images, {distinct} of them different"
         raise DataError(
-            f"{photographs.folder}: {counted}; needs at least {FEWEST} different ones, and hundreds to be sure of anything"
+            f"{photographs.folder}: {counted}; needs {FEWEST} different ones, and hundreds to be sure of anything"
         )
 
 
@@ -185,9 +185,7 @@ def _read(folder: Path, listed: Sequence[str], store: Path, listing: str) -> Pho
                 unreadable[name] = header
             advance(1)
     if not headers:
-        raise DataError(
-            f"{folder}: none of {len(listed)} image files can be read, first {listed[0]!r}: {unreadable[listed[0]]}"
-        )
+        raise _none_readable(folder, unreadable)
     side = _stored_side(list(headers.values()))
     channels = 1 if all(header.is_grey for header in headers.values()) else 3
     blocks, names = [], []
@@ -202,8 +200,7 @@ def _read(folder: Path, listed: Sequence[str], store: Path, listing: str) -> Pho
             blocks += list(good.values())
             advance(len(block))
     if not names:
-        name, why = next(iter(unreadable.items()))
-        raise DataError(f"{folder}: none of {len(listed)} image files can be read, first {name!r}: {why}")
+        raise _none_readable(folder, unreadable)
     images = np.stack(blocks)
     if channels == 3 and not _has_colour(images):
         images = np.ascontiguousarray(images[..., 1:2])
@@ -221,6 +218,12 @@ def _read(folder: Path, listed: Sequence[str], store: Path, listing: str) -> Pho
         np.save(file, images, allow_pickle=False)
     write_text(store / _FACTS, json.dumps(facts))
     return _photographs(folder, images, facts)
+
+
+def _none_readable(folder: Path, unreadable: dict[str, str]) -> DataError:
+    name, why = next(iter(unreadable.items()))
+    first = f"{name!r}: {_without(folder, name, why)}"
+    return DataError(f"{folder}: none of {len(unreadable)} image files can be read, first {first}")
 
 
 def _try_header(path: Path) -> ImageHeader | str:

@@ -49,8 +49,8 @@ def how_sure(selected: Selected, factors: Sequence[Factor], distinct: int, unsee
     texts = []
     if distinct < ENOUGH_PHOTOGRAPHS:
         texts.append(
-            f"There are {distinct} different photographs. Below {ENOUGH_PHOTOGRAPHS}, whatever is shown here is at best "
-            "a hint: the computer can learn so few by heart."
+            f"There are {distinct} different photographs. Below {ENOUGH_PHOTOGRAPHS}, whatever is shown here is at "
+            "best a hint: the computer can learn so few by heart."
         )
     if not measured.draws_new_photographs:
         texts.append(
@@ -60,8 +60,8 @@ def how_sure(selected: Selected, factors: Sequence[Factor], distinct: int, unsee
         )
         return texts
     texts.append(
-        f"{unseen} photographs were kept aside and never learned from. From its few numbers the computer draws them well "
-        f"enough to cover {part:.0%} of how they differ from the average photograph."
+        f"{unseen} photographs were kept aside and never learned from. From its few numbers the computer draws them "
+        f"well enough to cover {part:.0%} of how they differ from the average photograph."
     )
     if any(factor.status == "reproduced" for factor in factors):
         texts.append(
@@ -71,8 +71,8 @@ def how_sure(selected: Selected, factors: Sequence[Factor], distinct: int, unsee
         )
     else:
         texts.append(
-            f"Training began anew {selected.seeds} times, and each time the computer divided up the differences between "
-            "the photographs in another way. Each of these ways is as good as the others."
+            f"Training began anew {selected.seeds} times, and each time the computer divided up the differences "
+            "between the photographs in another way. Each of these ways is as good as the others."
         )
     texts.append(
         "Reproduced does not mean that a factor is one thing in the world. It may mix two that go together in your "
@@ -92,8 +92,8 @@ def not_discovered(
         size = "Most" if left > _WELL_EXPLAINED else f"{left:.0%}"
         texts.append(
             f"{size} of the differences between photographs "
-            f"{'is' if size != 'Most' else 'are'} in none of these numbers: fine detail, sharp edges, small objects, and "
-            "whatever only a few photographs show."
+            f"{'is' if size != 'Most' else 'are'} in none of these numbers: fine detail, sharp edges, small objects, "
+            "and whatever only a few photographs show."
         )
     unused = int((~measured.used).sum())
     if unused:
