@@ -31,10 +31,10 @@ class Measured:
         (D,) which latents are used: those with a KL above 0.05 nats.
     errors
         (n,) the sum of squared errors of each photograph's drawing, pixels in [0, 1].
-    exbaselineed
+    explained
         the part of the variation of unseen photographs that the drawings have: 1 - errors / errors of the mean one.
     standard_error
-        of ``exbaselineed``, over photographs.
+        of ``explained``, over photographs.
     shares
         (D,) how much of it is lost without each latent.
     """
@@ -44,14 +44,14 @@ class Measured:
     kl: FloatArray
     used: BoolArray
     errors: FloatArray
-    exbaselineed: float
+    explained: float
     standard_error: float
     shares: FloatArray
 
     @property
     def draws_new_photographs(self) -> bool:
         """Whether unseen photographs are drawn better than by the mean one, beyond doubt."""
-        return self.exbaselineed > max(REAL * self.standard_error, LEAST_EXPLAINED)
+        return self.explained > max(REAL * self.standard_error, LEAST_EXPLAINED)
 
 
 def measure(run: Run, images: ByteArray, seen: IntArray, unseen: IntArray) -> Measured:

@@ -28,7 +28,7 @@ class SettingScores:
         method and strength.
     seeds
         how many were trained.
-    exbaselineed
+    explained
         of the variation of unseen photographs.
     used
         latents.
@@ -44,7 +44,7 @@ class SettingScores:
 
     setting: Setting
     seeds: int
-    exbaselineed: float
+    explained: float
     used: float
     reproducible: float
     udr: float
@@ -92,11 +92,11 @@ def select_run(
             for row, one in zip(rows, axes, strict=True)
         ]
         first = rows[int(np.argmax(counts))]
-        exbaselineed = float(np.mean([measured[row].exbaselineed for row in rows]))
+        explained = float(np.mean([measured[row].explained for row in rows]))
         scores = SettingScores(
             trained[first].setting,
             len(rows),
-            exbaselineed,
+            explained,
             float(np.mean([each.sum() for each in used])),
             float(np.mean(counts)),
             float(np.mean(ranking)),
@@ -104,11 +104,11 @@ def select_run(
             noise_in_unused(trained[first].run, measured[first], unseen),
         )
         all_scores.append(scores)
-        key = (scores.reproducible, scores.udr, exbaselineed)
+        key = (scores.reproducible, scores.udr, explained)
         if best is None or key > best:
             # Of the seeds, the one with most reproducible axes; then the one that others agree with most.
             index = max(
-                range(len(rows)), key=lambda i: (counts[i], ranking[i], measured[rows[i]].exbaselineed)
+                range(len(rows)), key=lambda i: (counts[i], ranking[i], measured[rows[i]].explained)
             )
             best, chosen = key, (rows[index], axes[index], len(rows))
     assert chosen is not None
