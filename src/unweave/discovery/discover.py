@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module, util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -174,6 +175,10 @@ def discover(
     """
     options = _check(photos, minutes, steps, seeds, latent_size, size)
     source = Path(photos).expanduser().absolute()
+    if not source.is_dir():
+        raise ArgumentError("photos", str(photos), "needs a folder of images")
+    if labels is not None and not Path(labels).is_file():
+        raise ArgumentError("labels", str(labels), "there is no such file")
     folder = Path(out) if out is not None else Path(f"{source.name or 'photos'}-discovered")
     _check_output(folder, source)
     with _locked(folder):
@@ -404,16 +409,14 @@ def _same(first: Path, second: Path) -> bool:
 
 def _write_explorer(result: Discovery) -> Path | None:
     """The explorer of the chosen run; None where this version has none."""
-    from importlib import import_module, util
-
     if util.find_spec("unweave.explorer") is None:
         return None
-    names = {factor.latent: factor.title for factor in result.factors}
+    names = {f"z{factor.latent}": factor.title for factor in result.factors}
     path: Path = import_module("unweave.explorer").write_page(
         [result.run],
         result.folder / EXPLORER,
         data=result.data(),
-        title=result.photographs.folder.name,
+        title=f"What varies in {result.photographs.folder.name}",
         names=names,
     )
     return path

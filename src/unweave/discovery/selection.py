@@ -107,9 +107,7 @@ def select_run(
         key = (scores.reproducible, scores.udr, explained)
         if best is None or key > best:
             # Of the seeds, the one with most reproducible axes; then the one that others agree with most.
-            index = max(
-                range(len(rows)), key=lambda i: (counts[i], ranking[i], measured[rows[i]].explained)
-            )
+            index = max(range(len(rows)), key=lambda i: (counts[i], ranking[i], measured[rows[i]].explained))
             best, chosen = key, (rows[index], axes[index], len(rows))
     assert chosen is not None
     row, stability, seeds = chosen
