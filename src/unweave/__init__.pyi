@@ -1,5 +1,6 @@
 from . import analyses as analyses
 from . import data as data
+from . import discovery as discovery
 from . import evaluation as evaluation
 from . import explorer as explorer
 from . import figures as figures
@@ -11,6 +12,7 @@ from . import study as study
 from . import training as training
 from . import zoo as zoo
 from .data import register_data as register_data
+from .discovery import discover as discover
 from .errors import UnweaveError as UnweaveError
 from .evaluation import evaluate as evaluate
 from .methods import register_method as register_method

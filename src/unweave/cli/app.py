@@ -10,6 +10,7 @@ import typer
 from unweave import __version__
 from unweave.cli import data, study, zoo
 from unweave.cli.demo import demo
+from unweave.cli.discover import discover
 from unweave.cli.evaluate import evaluate, score
 from unweave.cli.listing import methods, metrics
 from unweave.cli.train import train
@@ -25,6 +26,7 @@ class Session:
 EPILOG = """\b
 Examples:
   unweave demo                      a small study, without a download
+  unweave discover PHOTOS/          what varies in a folder of your images, on one page
   unweave data list                 the data sets, and which are on this machine
   unweave data get dsprites         download and prepare one
   unweave data show dsprites        write a picture of what it holds
@@ -48,6 +50,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(demo)
+app.command()(discover)
 app.command()(train)
 app.command()(methods)
 app.command()(evaluate)

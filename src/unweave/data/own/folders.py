@@ -127,6 +127,19 @@ def folder_content(path: str | os.PathLike[str], factors: str = FACTORS_FILE) ->
     return content
 
 
+def image_files(path: str | os.PathLike[str]) -> dict[str, tuple[int, int]]:
+    """The images in a folder and below it: relative path -> (size, time of change), in the order of paths.
+
+    Examples
+    --------
+    >>> Path("empty").mkdir()
+    >>> image_files("empty")
+    {}
+    """
+    folder = Path(path).expanduser().absolute()
+    return dict(sorted(_list(folder, "", (os.path.realpath(folder),))))
+
+
 def _list(folder: Path | str, prefix: str, above: tuple[str, ...]) -> Iterator[tuple[str, tuple[int, int]]]:
     """The relative path of each image with its size and time of change.
 

@@ -1,0 +1,297 @@
+"""What is chosen for a folder of photographs and a time: image size, network, likelihood, latents, strengths, runs.
+
+Each choice has a sentence that says why, for the page.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from unweave.arrays import AnyArray, ByteArray
+from unweave.discovery.photographs import Photographs
+
+ENOUGH_STEPS = 3_000  # of a run: below this, images or networks get smaller
+FEW_STEPS = 1_200  # below this, runs get fewer
+FEWEST_STEPS = 50
+MOST_STEPS = 20_000
+MOST_SEEDS = 8
+TRAINING_PART = 0.85  # of the time; the rest reads, compares and writes
+MANY_LATENTS, FEW_LATENTS = 10, 3
+_WARM_UP, _MEASURED, _SECONDS = 2, 30, 4.0
+_SAMPLE = 2_000  # photographs by which the choice is made
+# Image side and width of the network, from the best to the cheapest.
+_RUNGS = ((64, 1.0), (64, 0.5), (32, 0.5))
+_SMALL_RUNGS = ((0, 1.0), (0, 0.5))  # of photographs that are small already
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Something that was chosen, and why."""
+
+    what: str
+    value: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A method with its hyperparameters; ``label`` names it for people."""
+
+    method: str
+    hyperparameters: Mapping[str, Any]
+    label: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that decides the runs of a discovery, and why it is so.
+
+    Parameters
+    ----------
+    side, width
+        of the images in pixels, and of the network (1: the papers').
+    reconstruction, latent_size
+        of the method.
+    steps, batch_size, learning_rate
+        of the training.
+    settings, seeds
+        each setting is trained with the seeds 0, 1, …
+    choices
+        the same for people.
+    """
+
+    side: int
+    width: float
+    reconstruction: str
+    latent_size: int
+    steps: int
+    batch_size: int
+    learning_rate: float
+    settings: tuple[Setting, ...]
+    seeds: int
+    choices: tuple[Choice, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for a file."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> Plan:
+        """The plan of a file."""
+        return Plan(
+            **{
+                **values,
+                "settings": tuple(Setting(**each) for each in values["settings"]),
+                "choices": tuple(Choice(**each) for each in values["choices"]),
+            }
+        )
+
+
+def choose(
+    photographs: Photographs,
+    minutes: float,
+    *,
+    steps: int | None = None,
+    seeds: int | None = None,
+    latent_size: int | None = None,
+    size: int | None = None,
+    seconds_per_step: Callable[[Plan], float] | None = None,
+) -> Plan:
+    """Choose everything for these photographs and this time.
+
+    Parameters
+    ----------
+    photographs
+        which are examined: their contrast, and how many independent ways of varying stand out from chance.
+    minutes
+        for everything together.
+    steps
+        of each run; given, no speed is measured and the time does not matter.
+    seeds, latent_size, size
+        an expert's choices.
+    seconds_per_step
+        measures a plan; by default on this machine.
+    """
+    measure = seconds_per_step or (lambda plan: measure_seconds(plan, photographs))
+    rows = _sample(photographs.distinct)
+    small = photographs.small[rows]
+    reconstruction, likelihood = _choose_likelihood(photographs.images[rows])
+    latents, latents_choice = _choose_latents(small, latent_size)
+    batch_size = 64 if len(photographs.distinct) >= 500 else 32
+    settings = _settings(reconstruction)
+
+    def plan(side: int, width: float, steps: int, used: Sequence[Setting], seeds: int) -> Plan:
+        return Plan(side, width, reconstruction, latents, steps, batch_size, 1e-3, tuple(used), seeds, ())
+
+    if photographs.side < 64:
+        rungs = [(photographs.side, width) for _, width in _SMALL_RUNGS]
+    else:
+        rungs = [rung for rung in _RUNGS if size in (None, rung[0])]
+    if steps is not None:
+        side, width = rungs[-1] if size is None else rungs[0]
+        chosen = plan(side, width, steps, settings[:2], seeds or 3)
+        why_size = "the number of steps was given, so the cheapest networks are taken"
+        why_runs = "given by you"
+    else:
+        chosen, why_size, why_runs = _fit(plan, rungs, settings, seeds, 60 * minutes * TRAINING_PART, measure)
+    names = ", ".join(setting.label for setting in chosen.settings)
+    pixels = f"{chosen.side} × {chosen.side} pixels, {'colour' if photographs.channels == 3 else 'grey'}"
+    choices = (
+        Choice("Image size", pixels, f"The photographs are cut to a square and made small: {why_size}."),
+        Choice(
+            "Network",
+            f"four convolution layers, {'full' if chosen.width == 1 else 'half'} width",
+            "The network of the research papers: one half turns a photograph into a few numbers, the other half "
+            "draws the photograph again from these numbers alone.",
+        ),
+        likelihood,
+        latents_choice,
+        Choice(
+            "Methods and strengths",
+            names,
+            "Each pushes the numbers to be independent of each other in its own way and strength. Nobody can know "
+            "beforehand which suits your photographs, so several are tried.",
+        ),
+        Choice(
+            "Runs",
+            f"{len(chosen.settings)} × {chosen.seeds} runs of {chosen.steps:,} steps, {batch_size} photographs each",
+            f"Each setting is trained {chosen.seeds} times from different random beginnings: what comes out each time "
+            f"is more than luck. The number of steps: {why_runs}.",
+        ),
+    )
+    return Plan(**{**vars(chosen), "choices": choices})
+
+
+def measure_seconds(plan: Plan, photographs: Photographs) -> float:
+    """Seconds that one training step of a plan takes on this machine, measured for a few seconds."""
+    import unweave as uw
+    from unweave.discovery.runs import create_method
+
+    rows = _sample(photographs.distinct)[:256]
+    data = uw.data.from_arrays(_reduced(np.asarray(photographs.images[rows]), plan.side))
+    method = create_method(plan, plan.settings[0], data)
+    settings: dict[str, Any] = {"batch_size": plan.batch_size, "pictures": False}
+    from unweave.training.loop import train
+
+    train(method, data, steps=_WARM_UP, **settings)
+    start, done = time.monotonic(), 0
+    while done < _MEASURED and time.monotonic() - start < _SECONDS:
+        train(method, data, steps=5, **settings)
+        done += 5
+    return (time.monotonic() - start) / done
+
+
+def components_beyond_chance(small: ByteArray, seed: int = 0) -> int:
+    """How many principal components of images (n, h, w, c) vary more than if pixels were unrelated.
+
+    Horn's parallel analysis: the variances are compared with those of the same images with each pixel's values
+    permuted over images.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.integers(0, 256, (300, 4, 4, 1), np.uint8)
+    >>> components_beyond_chance(noise) <= 1
+    True
+    """
+    points = small.reshape(len(small), -1).astype(np.float64)
+    points = points - points.mean(axis=0)
+    rng = np.random.default_rng(seed)
+    real = np.linalg.svd(points, compute_uv=False)
+    chance = np.linalg.svd(rng.permuted(points, axis=0), compute_uv=False)
+    above = real > chance * 1.02
+    return int(np.argmin(above)) if not above.all() else len(above)
+
+
+def _fit(
+    plan: Callable[..., Plan],
+    rungs: Sequence[tuple[int, float]],
+    settings: Sequence[Setting],
+    seeds: int | None,
+    seconds: float,
+    measure: Callable[[Plan], float],
+) -> tuple[Plan, str, str]:
+    """The best images and networks with which the runs get enough steps; else the cheapest, and fewer runs."""
+    count = seeds or 4
+    each = steps = 0.0
+    for side, width in rungs:
+        each = measure(plan(side, width, 1, settings, count))
+        steps = seconds / (each * len(settings) * count)
+        if steps >= ENOUGH_STEPS:
+            break
+    used = settings
+    if steps < FEW_STEPS:
+        used, count = settings[:2], seeds or 3
+        steps = seconds / (each * len(used) * count)
+    if steps > MOST_STEPS and seeds is None:
+        count = min(MOST_SEEDS, int(count * steps / MOST_STEPS))
+        steps = seconds / (each * len(used) * count)
+    chosen = plan(side, width, int(np.clip(steps, FEWEST_STEPS, MOST_STEPS)), used, count)
+    why_size = (
+        "there is time for this size"
+        if (side, width) == rungs[0]
+        else "larger images or networks would get too few training steps in the time given"
+    )
+    speed = f"{chosen.batch_size / each:,.0f} photographs a second were measured on this machine"
+    limit = ", and more than this many would not help" if chosen.steps == MOST_STEPS else ""
+    return chosen, why_size, f"what fits into the time, as {speed}{limit}"
+
+
+def _settings(reconstruction: str) -> tuple[Setting, ...]:
+    """Methods and strengths, the most useful first."""
+    strong = 4.0 if reconstruction == "bernoulli" else 8.0
+    weak = 1.0 if reconstruction == "bernoulli" else 2.0
+    return (
+        Setting("beta_tcvae", {"beta": strong}, f"β-TCVAE, strength {strong:g}"),
+        Setting("beta_vae", {"beta": weak}, f"β-VAE, strength {weak:g}"),
+        Setting("beta_vae", {"beta": strong}, f"β-VAE, strength {strong:g}"),
+    )
+
+
+def _choose_likelihood(images: AnyArray) -> tuple[str, Choice]:
+    values = np.asarray(images).reshape(-1)
+    extreme = float(np.mean((values <= 25) | (values >= 230)))
+    if extreme >= 0.9:
+        return "bernoulli", Choice(
+            "Measure of likeness",
+            "black or white (Bernoulli)",
+            f"{extreme:.0%} of all pixels are nearly black or white: a drawing is judged by whether each pixel is on.",
+        )
+    return "gaussian_learned", Choice(
+        "Measure of likeness",
+        "shades (Gaussian, its width learned)",
+        f"Only {extreme:.0%} of all pixels are nearly black or white: a drawing is judged by how far each pixel's "
+        "shade is off, compared with how exactly these photographs can be drawn at all.",
+    )
+
+
+def _choose_latents(small: ByteArray, given: int | None) -> tuple[int, Choice]:
+    beyond = components_beyond_chance(small)
+    size = given or int(np.clip(beyond, FEW_LATENTS, MANY_LATENTS))
+    why = (
+        f"{beyond} independent ways of varying stand out from chance in small versions of the photographs; "
+        f"between {FEW_LATENTS} and {MANY_LATENTS} are taken."
+    )
+    if beyond == 0:
+        why = "Nothing stands out from chance in small versions of the photographs: a bad sign. The fewest are taken."
+    why += " Those that are not needed stay unused, and are recognised by that."
+    return size, Choice("Numbers per photograph", str(size), "Given by you." if given else why)
+
+
+def _sample(rows: AnyArray) -> AnyArray:
+    return (
+        rows
+        if len(rows) <= _SAMPLE
+        else np.sort(np.random.default_rng(0).choice(rows, _SAMPLE, replace=False))
+    )
+
+
+def _reduced(images: ByteArray, side: int) -> ByteArray:
+    from unweave.data.image_size import reduce_images
+
+    return images if images.shape[1] == side else reduce_images(images, side)

@@ -1,0 +1,434 @@
+"""``unweave discover``: from a folder of photographs to the factors that vary in it."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module, util
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from unweave.arrays import ByteArray, IntArray
+from unweave.data import Dataset
+from unweave.data.own.arrays import from_arrays
+from unweave.discovery.choices import Plan, choose
+from unweave.discovery.factors import Factor, describe_factors
+from unweave.discovery.labels import LabelColumn, read_labels
+from unweave.discovery.measured import measure
+from unweave.discovery.odd import OddPhotograph, odd_photographs
+from unweave.discovery.photographs import Photographs, check_enough, read_photographs
+from unweave.discovery.runs import train_runs
+from unweave.discovery.selection import Selected, select_run
+from unweave.discovery.sureness import headline, how_sure, not_discovered
+from unweave.errors import ArgumentError, DataError, UnweaveError
+from unweave.files import read_json, replacing, write_text
+from unweave.parameters import Count, Positive, check_value
+from unweave.progress import progress
+from unweave.training.run import SPEC, WEIGHTS, Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PAGE, EXPLORER, CODES, MODEL, SUMMARY = "page.html", "explorer.html", "codes.csv", "model", "discovery.json"
+_WORK = "work"
+_UNSEEN_PART, _UNSEEN_MOST = 0.2, 1_000
+_NUMBERS = (int, float, np.integer, np.floating)
+
+
+@dataclass(frozen=True, repr=False)
+class Discovery:
+    """What was discovered in a folder of photographs.
+
+    Parameters
+    ----------
+    photographs
+        that were read.
+    plan
+        what was trained, and why.
+    selected
+        the chosen run, and the scores of all settings.
+    factors
+        what varies: reproduced factors first.
+    labels
+        that were given for some photographs.
+    odd
+        photographs that are unlike the others.
+    sureness, missing
+        in words: how sure one may be, and what was not discovered.
+    folder
+        with page.html, codes.csv, model/ and explorer.html.
+    """
+
+    photographs: Photographs
+    plan: Plan
+    selected: Selected
+    factors: tuple[Factor, ...]
+    labels: tuple[LabelColumn, ...]
+    odd: tuple[OddPhotograph, ...]
+    sureness: tuple[str, ...]
+    missing: tuple[str, ...]
+    folder: Path
+
+    @property
+    def headline(self) -> str:
+        """The result in one sentence."""
+        return headline(self.factors, len(self.photographs.distinct))
+
+    @property
+    def page(self) -> Path:
+        """The page for people."""
+        return self.folder / PAGE
+
+    @property
+    def run(self) -> Run:
+        """The chosen model."""
+        return self.selected.trained.run
+
+    @property
+    def codes(self) -> pd.DataFrame:
+        """One row per photograph: for each factor its value and the uncertainty of it (a standard deviation)."""
+        import pandas as pd
+
+        measured = self.selected.measured
+        columns: dict[str, Any] = {}
+        for factor in self.factors:
+            columns[factor.name] = measured.mean[:, factor.latent]
+            columns[f"{factor.name}_uncertainty"] = measured.deviation[:, factor.latent]
+        return pd.DataFrame(columns, index=pd.Index(self.photographs.names, name="file", dtype=object))
+
+    def data(self) -> Dataset:
+        """The photographs as a data set, at the size that the model takes."""
+        return _dataset(self.photographs, self.photographs.at(self.plan.side))
+
+    def explore(self) -> Path | None:
+        """Write the page on which the model's numbers can be moved by hand, and return its path."""
+        return _write_explorer(self)
+
+    def __repr__(self) -> str:
+        name, count = self.photographs.folder.name, len(self.photographs)
+        return f"Discovery({name}: {count} photographs. {self.headline} See {self.page})"
+
+
+def discover(
+    photos: Path | str,
+    *,
+    labels: Path | str | None = None,
+    minutes: Positive = 30.0,
+    out: Path | str | None = None,
+    steps: Count | None = None,
+    seeds: Count | None = None,
+    latent_size: Count | None = None,
+    size: Count | None = None,
+) -> Discovery:
+    """Find out what varies in a folder of photographs, without labels and without settings.
+
+    The photographs are examined, a small study is trained within the time (several methods and strengths, each from
+    several random beginnings), and the model is chosen whose factors come back in every training. ``out/page.html``
+    shows for each factor what it does to real photographs, which are the most extreme, and how sure one may be;
+    ``out/codes.csv`` has the numbers of every photograph, ``out/model`` is the run, ``out/explorer.html`` lets one
+    move the numbers by hand. Everything is kept as it goes: the same call goes on where it was interrupted.
+
+    Parameters
+    ----------
+    photos
+        a folder of images of any common kind and any sizes; folders inside it count.
+    labels
+        a CSV file: the file in the first column, then labels, for some of the photographs or all. They are compared
+        with the factors afterwards; nothing learns from them.
+    minutes
+        for everything. A few minutes give a first impression, half an hour or more a result.
+    out
+        the folder of the results; by default NAME-discovered in the current folder.
+    steps
+        of each run, in place of what fits into the time.
+    seeds
+        random beginnings of each setting: at least 2, better 3 or more.
+    latent_size
+        numbers per photograph.
+    size
+        of the images in pixels: 32 or 64.
+
+    Returns
+    -------
+    Discovery
+
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> Path("photos").mkdir()
+    >>> rng = np.random.default_rng(0)
+    >>> for number in range(20):
+    ...     Image.fromarray(rng.integers(0, 256, (32, 32), np.uint8)).save(f"photos/{number}.png")
+    >>> result = uw.discover("photos", steps=2, seeds=2)
+    >>> result.factors
+    ()
+    >>> result.headline
+    'Nothing was discovered: 20 different photographs are too few to tell a pattern from chance.'
+    """
+    options = _check(photos, minutes, steps, seeds, latent_size, size)
+    source = Path(photos).expanduser().absolute()
+    if not source.is_dir():
+        raise ArgumentError("photos", str(photos), "needs a folder of images")
+    if labels is not None and not Path(labels).is_file():
+        raise ArgumentError("labels", str(labels), "there is no such file")
+    folder = Path(out) if out is not None else Path(f"{source.name or 'photos'}-discovered")
+    _check_output(folder, source)
+    with _locked(folder):
+        photographs = read_photographs(source, folder / _WORK, exclude=folder)
+        check_enough(photographs)
+        columns = (
+            []
+            if labels is None
+            else read_labels(labels, photographs.names, [name for name, _ in photographs.unreadable])
+        )
+        plan = _plan(folder, photographs, options)
+        _say(_introduction(photographs, plan))
+        result = _discover(
+            folder, photographs, plan, columns, None if steps is not None else 60 * float(minutes)
+        )
+        _write(result)
+    return result
+
+
+def _discover(
+    folder: Path, photographs: Photographs, plan: Plan, labels: Sequence[LabelColumn], seconds: float | None
+) -> Discovery:
+    images = photographs.at(plan.side)
+    seen, unseen = _split(photographs)
+    data = _dataset(photographs, images[seen])
+    trained = train_runs(plan, data, folder / _WORK / "runs", seconds)
+    with progress("Comparing runs", len(trained.runs), "runs", transient=True) as advance:
+        measured = []
+        for one in trained.runs:
+            measured.append(measure(one.run, images, seen, unseen))
+            advance(1)
+    selected = select_run(trained.runs, measured, unseen)
+    distinct = photographs.distinct
+    factors = describe_factors(selected, distinct, labels)
+    latents = [factor.latent for factor in factors]
+    chosen = selected.measured
+    odd = odd_photographs(chosen.errors, chosen.mean[:, latents], seen, distinct) if factors else []
+    return Discovery(
+        photographs,
+        plan,
+        selected,
+        factors,
+        tuple(labels),
+        tuple(odd),
+        tuple(how_sure(selected, factors, len(distinct), len(unseen))),
+        tuple(not_discovered(selected, factors, labels, trained.notes)),
+        folder,
+    )
+
+
+# --- before anything is trained ------------------------------------------------------------------
+
+
+def _check(
+    photos: Path | str,
+    minutes: float,
+    steps: int | None,
+    seeds: int | None,
+    latent_size: int | None,
+    size: int | None,
+) -> dict[str, Any]:
+    """The arguments that decide what is trained, checked."""
+    if not isinstance(photos, str | Path):
+        raise ArgumentError("photos", photos, "needs the path of a folder")
+    if not isinstance(minutes, _NUMBERS) or isinstance(minutes, bool) or not 0 < minutes < math.inf:
+        raise ArgumentError("minutes", minutes, "needs a number > 0")
+    for name, value in (("steps", steps), ("latent_size", latent_size)):
+        if value is not None:
+            check_value(name, value, Count)
+    if seeds is not None and check_value("seeds", seeds, Count) < 2:
+        raise ArgumentError("seeds", seeds, "needs 2 or more: one training alone cannot show what comes back")
+    if size not in (None, 32, 64):
+        raise ArgumentError("size", size, "needs 32 or 64")
+    # A given number of steps makes the time meaningless.
+    return {
+        "minutes": None if steps is not None else float(minutes),
+        "steps": steps,
+        "seeds": seeds,
+        "latent_size": latent_size,
+        "size": size,
+    }
+
+
+def _check_output(folder: Path, photos: Path) -> None:
+    """Refuse an output folder with other files in it, before anything is read."""
+    if folder.exists() and not folder.is_dir():
+        raise ArgumentError("out", str(folder), "is a file, not a folder")
+    if folder.absolute() == photos:
+        raise ArgumentError("out", str(folder), "is the folder of the photographs themselves")
+    present = [path for path in folder.iterdir() if path.name != ".lock"] if folder.is_dir() else []
+    if present and not (folder / _WORK).is_dir():
+        raise ArgumentError("out", str(folder), "is a folder with other files in it, not of a discovery")
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One process at a time writes to an output folder; a new one that stays empty is removed."""
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / ".lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise UnweaveError(f"{folder}: another process is writing here") from error
+    try:
+        yield
+    finally:
+        lock.release()
+        if is_new and not (folder / _WORK).exists():  # refused before anything was read
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _plan(folder: Path, photographs: Photographs, options: Mapping[str, Any]) -> Plan:
+    """The plan of an earlier call with the same photographs and options, or a new one; others are refused."""
+    path = folder / _WORK / "plan.json"
+    try:
+        saved = read_json(path)
+    except FileNotFoundError:
+        saved = None
+    if saved is None:
+        expert = {name: options[name] for name in ("steps", "seeds", "latent_size", "size")}
+        _say("Measuring how fast this machine is" if options["steps"] is None else "Choosing what to train")
+        plan = choose(photographs, options["minutes"] or 0.0, **expert)
+        content = {"photographs": photographs.digest, "options": dict(options), "plan": plan.as_dict()}
+        write_text(path, json.dumps(content, indent=1))
+        return plan
+    if saved.get("photographs") != photographs.digest:
+        raise ArgumentError(
+            "out",
+            str(folder),
+            "holds the discovery of other photographs, or they have changed since: give another folder",
+        )
+    before = saved.get("options") or {}
+    changed = [name for name, value in options.items() if before.get(name) != value]
+    if changed:
+        then = ", ".join(f"{name}={before.get(name)}" for name in changed)
+        now = ", ".join(f"{name}={options[name]}" for name in changed)
+        raise ArgumentError(
+            "out", str(folder), f"was begun with {then}, not {now}: give another folder, or the same options"
+        )
+    try:
+        return Plan.from_dict(saved["plan"])
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{path}: not a plan; remove {folder} to begin anew") from error
+
+
+def _split(photographs: Photographs) -> tuple[IntArray, IntArray]:
+    """Rows to learn from and rows to be judged by, without duplicates: nothing that is judged by was seen."""
+    distinct = photographs.distinct
+    count = max(2, min(_UNSEEN_MOST, round(_UNSEEN_PART * len(distinct))))
+    order = np.random.default_rng(0).permutation(distinct)
+    return np.sort(order[count:]), np.sort(order[:count])
+
+
+def _dataset(photographs: Photographs, images: ByteArray) -> Dataset:
+    return from_arrays(np.asarray(images), name=photographs.folder.name or "photographs")
+
+
+def _introduction(photographs: Photographs, plan: Plan) -> str:
+    distinct, listed = len(photographs.distinct), len(photographs)
+    lines = [f"{listed:,} photographs in {photographs.folder}, {distinct:,} of them different"]
+    if photographs.unreadable:
+        lines.append(f"{len(photographs.unreadable)} files cannot be read, and are left out")
+    lines += [f"{choice.what}: {choice.value}" for choice in plan.choices]
+    return "\n".join(lines)
+
+
+# --- afterwards ----------------------------------------------------------------------------------
+
+
+def _write(result: Discovery) -> None:
+    """Codes, model, explorer, page and summary; each whole or not at all."""
+    from unweave.discovery.page import render_page
+
+    text = result.codes.reset_index().to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    _write_bytes(result.folder / CODES, text.encode(errors="replace"))
+    _copy_model(result)
+    explorer = _write_explorer(result) if result.factors else None
+    page = render_page(result, explorer is not None)
+    _write_bytes(result.folder / PAGE, page.encode(errors="replace"))
+    write_text(result.folder / SUMMARY, json.dumps(_summary(result), indent=1))
+
+
+def _summary(result: Discovery) -> dict[str, Any]:
+    """The result for other programs."""
+    return {
+        "headline": result.headline,
+        "photographs": len(result.photographs),
+        "different": len(result.photographs.distinct),
+        "unreadable": [name for name, _ in result.photographs.unreadable],
+        "setting": result.selected.trained.setting.label,
+        "explained": result.selected.measured.explained,
+        "factors": [
+            {
+                "name": factor.name,
+                "latent": factor.latent,
+                "status": factor.status,
+                "share": factor.share,
+                "agreement": factor.agreement,
+                "expected": factor.expected,
+                "p": factor.p,
+                "lowest": [result.photographs.names[row] for row in factor.low],
+                "highest": [result.photographs.names[row] for row in factor.high],
+                "labels": [vars(relation) for relation in factor.relations],
+            }
+            for factor in result.factors
+        ],
+        "odd": [{"file": result.photographs.names[odd.row], "why": odd.why} for odd in result.odd],
+    }
+
+
+def _copy_model(result: Discovery) -> None:
+    """The chosen run as a run directory of its own."""
+    source, target = result.run.path, result.folder / MODEL
+    assert source is not None
+    if all(_same(source / name, target / name) for name in (SPEC, WEIGHTS)):
+        return
+    temporary = result.folder / f".{MODEL}.tmp"
+    shutil.rmtree(temporary, ignore_errors=True)
+    shutil.copytree(source, temporary, ignore=shutil.ignore_patterns(".lock"))
+    shutil.rmtree(target, ignore_errors=True)
+    temporary.rename(target)
+
+
+def _same(first: Path, second: Path) -> bool:
+    return second.exists() and first.read_bytes() == second.read_bytes()
+
+
+def _write_explorer(result: Discovery) -> Path | None:
+    """The explorer of the chosen run; None where this version has none."""
+    if util.find_spec("unweave.explorer") is None:
+        return None
+    names = {f"z{factor.latent}": factor.title for factor in result.factors}
+    path: Path = import_module("unweave.explorer").write_page(
+        [result.run],
+        result.folder / EXPLORER,
+        data=result.data(),
+        title=f"What varies in {result.photographs.folder.name}",
+        names=names,
+    )
+    return path
+
+
+def _write_bytes(path: Path, data: bytes) -> None:
+    try:
+        with replacing(path) as temporary:
+            temporary.write_bytes(data)
+    except OSError as error:
+        raise UnweaveError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

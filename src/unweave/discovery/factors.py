@@ -1,0 +1,137 @@
+"""The factors of a chosen run: one per used latent, with how sure one may be of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from unweave.arrays import FloatArray, IntArray
+from unweave.discovery.labels import LabelColumn, Relation, relate
+from unweave.discovery.measured import Measured
+from unweave.discovery.selection import Selected
+from unweave.discovery.stability import AxisStability
+
+Status = Literal["reproduced", "uncertain"]
+ENOUGH_PHOTOGRAPHS = 100  # different ones: with fewer, no factor counts as reproduced
+HIGH_AGREEMENT = 0.7
+SIGNIFICANT = 0.05
+_EXTREMES = 6
+LEAST_SHARE = 0.003
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A way in which the photographs vary.
+
+    Parameters
+    ----------
+    name
+        "factor_1", "factor_2", …: as in the table of codes.
+    latent
+        its column in the run's codes.
+    status
+        "reproduced": it came back whenever training began anew, more exactly than chance can explain. "uncertain": it
+        did not, or there are too few photographs to say.
+    share
+        of the variation of unseen photographs that is lost without it.
+    agreement, expected, p
+        over seeds: see :class:`~unweave.discovery.stability.AxisStability`; p is corrected for the number of latents
+        and settings.
+    low, high
+        the rows of the photographs with the lowest and the highest values, the most extreme first.
+    relations
+        to the labels that were given.
+    """
+
+    name: str
+    latent: int
+    status: Status
+    share: float
+    agreement: float
+    expected: float
+    p: float
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    relations: tuple[Relation, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """For people: Factor 1."""
+        return self.name.replace("_", " ").capitalize()
+
+
+def describe_factors(
+    selected: Selected, distinct: IntArray, labels: Sequence[LabelColumn], seed: int = 0
+) -> tuple[Factor, ...]:
+    """The factors of the chosen run: reproduced ones first, then by their share.
+
+    Parameters
+    ----------
+    selected
+        the run, measured and compared with other seeds.
+    distinct
+        the rows of photographs without duplicates.
+    labels
+        that were given, by row.
+    seed
+        of permutations.
+    """
+    measured, stability = selected.measured, selected.stability
+    if not measured.draws_new_photographs:
+        return ()
+    latents = [int(one) for one in np.flatnonzero(measured.used) if measured.shares[one] >= LEAST_SHARE]
+    enough = len(distinct) >= ENOUGH_PHOTOGRAPHS
+    settings = len(selected.scores)
+    status = {latent: _status(stability, latent, settings, enough) for latent in latents}
+    latents.sort(key=lambda latent: (status[latent] != "reproduced", -measured.shares[latent]))
+    relations = (
+        relate(measured.mean[:, latents], labels, seed) if labels and latents else [[] for _ in latents]
+    )
+    return tuple(
+        _factor(number, latent, status[latent], measured, stability, settings, distinct, related)
+        for number, (latent, related) in enumerate(zip(latents, relations, strict=True), 1)
+    )
+
+
+def _status(stability: AxisStability, latent: int, settings: int, enough: bool) -> Status:
+    """Whether a latent came back: in agreement, and beyond the chance of all latents and settings together."""
+    is_sure = enough and stability.agreement[latent] >= HIGH_AGREEMENT
+    return "reproduced" if is_sure and stability.p[latent] * settings <= SIGNIFICANT else "uncertain"
+
+
+def _factor(
+    number: int,
+    latent: int,
+    status: Status,
+    measured: Measured,
+    stability: AxisStability,
+    settings: int,
+    distinct: IntArray,
+    relations: Sequence[Relation],
+) -> Factor:
+    order = distinct[np.argsort(measured.mean[distinct, latent], kind="stable")]
+    return Factor(
+        f"factor_{number}",
+        latent,
+        status,
+        float(measured.shares[latent]),
+        float(stability.agreement[latent]),
+        float(stability.expected[latent]),
+        float(min(1.0, stability.p[latent] * settings)),
+        tuple(int(row) for row in order[:_EXTREMES]),
+        tuple(int(row) for row in order[::-1][:_EXTREMES]),
+        tuple(sorted(relations, key=lambda relation: (not relation.is_real, -abs(relation.strength)))),
+    )
+
+
+def traversal_codes(
+    measured: Measured, latent: int, starts: IntArray, distinct: IntArray, steps: int
+) -> FloatArray:
+    """Codes (starts, steps, D) in which one latent moves from the low to the high photographs, all else as it is."""
+    low, high = np.quantile(measured.mean[distinct, latent], [0.02, 0.98])
+    codes = np.repeat(measured.mean[starts][:, None], steps, axis=1)
+    codes[:, :, latent] = np.linspace(low, high, steps)
+    return codes

@@ -1,0 +1,241 @@
+"""Labels that somebody has for some of the photographs, and how discovered factors relate to them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import posixpath
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from unweave.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from unweave.errors import ArgumentError, DataError
+from unweave.files import read_bytes
+
+FEWEST_LABELLED = 10  # below this, no relation can be seen
+_PERMUTATIONS = 999
+_BINS = 8
+_LIMIT = 1 << 28
+
+
+@dataclass(frozen=True)
+class LabelColumn:
+    """A column of labels: numbers, or categories by number, for the rows that have one.
+
+    Parameters
+    ----------
+    name
+        of the column.
+    values
+        (n,) NaN where unknown; categories are whole numbers.
+    categories
+        their texts; empty for numbers.
+    """
+
+    name: str
+    values: FloatArray
+    categories: tuple[str, ...]
+
+    @property
+    def known(self) -> BoolArray:
+        """Which rows have a label (n,)."""
+        return ~np.isnan(self.values)
+
+
+@dataclass(frozen=True)
+class Relation:
+    """How a factor relates to a label on the labelled photographs.
+
+    Parameters
+    ----------
+    label
+        the column's name.
+    kind
+        "order": rank correlation, from -1 to 1; "category": the part of the label's entropy that is known from the
+        factor, from 0 to 1, less what chance gives.
+    strength
+        that number.
+    p
+        the probability of as much by chance, corrected for the number of factors and labels that were compared.
+    labelled
+        how many photographs it is of.
+    """
+
+    label: str
+    kind: str
+    strength: float
+    p: float
+    labelled: int
+
+    @property
+    def is_real(self) -> bool:
+        """Whether chance is an unlikely explanation."""
+        return self.p <= 0.05
+
+
+def read_labels(path: Path | str, names: Sequence[str], unreadable: Sequence[str] = ()) -> list[LabelColumn]:
+    """The columns of a CSV file whose first column is a photograph's path relative to the folder; cells may be empty.
+
+    Parameters
+    ----------
+    path
+        of the CSV file, with a header line.
+    names
+        of all photographs, in their order.
+    unreadable
+        files of the folder that cannot be read: their lines are passed over.
+
+    Examples
+    --------
+    >>> _ = Path("some.csv").write_text("file,angle,kind\\na.png,3,cat\\nb.png,,dog\\n")
+    >>> angle, kind = read_labels("some.csv", ["a.png", "b.png", "c.png"])
+    >>> angle.values, kind.values, kind.categories
+    (array([ 3., nan, nan]), array([ 0.,  1., nan]), ('cat', 'dog'))
+    """
+    file = Path(path)
+    header, lines = _read(file)
+    columns = [cell.strip() for cell in header[1:]]
+    if not columns or not all(columns) or len(set(columns)) != len(columns):
+        raise DataError(
+            f"{file}, line 1: needs a column of files, then columns of labels with different names"
+        )
+    rows = {name: row for row, name in enumerate(names)}
+    cells: list[list[str]] = [[""] * len(names) for _ in columns]
+    seen: set[str] = set()
+    for number, line in lines:
+        if len(line) != len(header):
+            raise DataError(f"{file}, line {number}: has {len(line)} cells; the header has {len(header)}")
+        name = posixpath.normpath(line[0].strip().replace("\\", "/"))
+        if name in seen:
+            raise DataError(f"{file}, line {number}: {line[0]!r} has a line already")
+        seen.add(name)
+        if name in set(unreadable):
+            continue
+        if name not in rows:
+            raise DataError(f"{file}, line {number}: there is no photograph {line[0]!r} in the folder")
+        for column, cell in zip(cells, line[1:], strict=True):
+            column[rows[name]] = cell.strip()
+    return [_column(name, column) for name, column in zip(columns, cells, strict=True)]
+
+
+def relate(codes: FloatArray, labels: Sequence[LabelColumn], seed: int = 0) -> list[list[Relation]]:
+    """For each column of codes (n, K) its relation to every label.
+
+    Numbers with more than two values are compared by rank correlation, others by mutual information with the factor in
+    eight equal parts; p is from permutations of the labels, times the number of comparisons.
+
+    Examples
+    --------
+    >>> codes = np.random.default_rng(0).normal(size=(50, 1))
+    >>> label = LabelColumn("angle", np.where(np.arange(50) < 40, 3 * codes[:, 0], np.nan), ())
+    >>> relate(codes, [label])[0][0]
+    Relation(label='angle', kind='order', strength=1.0, p=0.001, labelled=40)
+    """
+    rng = np.random.default_rng(seed)
+    usable = [label for label in labels if _is_usable(label)]
+    comparisons = codes.shape[1] * len(usable)
+    return [
+        [_relation(codes[:, column], label, comparisons, rng) for label in usable]
+        for column in range(codes.shape[1])
+    ]
+
+
+def useless_labels(labels: Sequence[LabelColumn]) -> Mapping[str, str]:
+    """The labels that nothing can be compared with, and why."""
+    return {
+        label.name: f"only {int(label.known.sum())} photographs have it"
+        if label.known.sum() < FEWEST_LABELLED
+        else "all photographs that have it have the same"
+        for label in labels
+        if not _is_usable(label)
+    }
+
+
+def _is_usable(label: LabelColumn) -> bool:
+    values = label.values[label.known]
+    return len(values) >= FEWEST_LABELLED and len(np.unique(values)) > 1
+
+
+def _relation(code: FloatArray, label: LabelColumn, comparisons: int, rng: np.random.Generator) -> Relation:
+    from scipy.stats import rankdata
+
+    rows = label.known
+    values, code = label.values[rows], code[rows]
+    shuffled = np.stack([rng.permutation(len(values)) for _ in range(_PERMUTATIONS)])
+    if label.categories or len(np.unique(values)) <= 2:
+        kind, parts = "category", _parts(code)
+        groups = np.unique(values, return_inverse=True)[1]
+        entropy = _entropy(np.bincount(groups))
+        by_chance = np.array([_information(parts, groups[order]) for order in shuffled])
+        raw = _information(parts, groups)
+        strength = max(0.0, (raw - by_chance.mean()) / max(entropy - by_chance.mean(), 1e-9))
+    else:
+        kind = "order"
+        first, second = (_standard(rankdata(each)) for each in (code, values))
+        raw = abs(float(first @ second))
+        by_chance = np.abs(second[shuffled] @ first)
+        strength = round(float(first @ second), 9)
+    p = (1 + int((by_chance >= raw - 1e-12).sum())) / (_PERMUTATIONS + 1)
+    return Relation(label.name, kind, float(strength), min(1.0, p * comparisons), len(values))
+
+
+def _standard(ranks: AnyArray) -> FloatArray:
+    centred = np.asarray(ranks, np.float64) - np.mean(ranks)
+    length = np.linalg.norm(centred)
+    return centred / length if length > 0 else centred
+
+
+def _parts(code: FloatArray) -> IntArray:
+    """Which of eight equal parts each value is in; fewer where there are few values."""
+    bins = max(2, min(_BINS, len(code) // 5))
+    edges = np.quantile(code, np.linspace(0, 1, bins + 1)[1:-1])
+    return np.searchsorted(edges, code, side="right")
+
+
+def _information(first: IntArray, second: IntArray) -> float:
+    table = np.zeros((first.max() + 1, second.max() + 1))
+    np.add.at(table, (first, second), 1)
+    return _entropy(table.sum(axis=1)) + _entropy(table.sum(axis=0)) - _entropy(table.ravel())
+
+
+def _entropy(counts: AnyArray) -> float:
+    part = counts[counts > 0] / counts.sum()
+    return float(-(part * np.log(part)).sum())
+
+
+def _column(name: str, cells: Sequence[str]) -> LabelColumn:
+    known = [cell for cell in cells if cell]
+    try:
+        numbers = [float(cell) if cell else math.nan for cell in cells]
+        if not all(math.isfinite(float(cell)) for cell in known):
+            raise ValueError
+        return LabelColumn(name, np.array(numbers), ())
+    except ValueError:
+        categories = tuple(sorted(set(known)))
+        number = {text: float(index) for index, text in enumerate(categories)}
+        return LabelColumn(name, np.array([number.get(cell, math.nan) for cell in cells]), categories)
+
+
+def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The header and the lines with their numbers."""
+    try:
+        text = read_bytes(path, _LIMIT).decode("utf-8-sig")
+    except FileNotFoundError as error:
+        raise ArgumentError("labels", str(path), "there is no such file") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 text; save the table as CSV UTF-8") from error
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows = []
+    try:
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                rows.append((reader.line_num, row))
+    except csv.Error as error:
+        raise DataError(f"{path}, line {reader.line_num}: {error}") from error
+    if not rows:
+        raise DataError(f"{path}: is empty; needs a header line: file, then the names of the labels")
+    return rows[0][1], rows[1:]

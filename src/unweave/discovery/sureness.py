@@ -1,0 +1,150 @@
+"""What was discovered, what was not, and how sure one may be: in words for everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from unweave.discovery.factors import ENOUGH_PHOTOGRAPHS, Factor
+from unweave.discovery.labels import LabelColumn, useless_labels
+from unweave.discovery.selection import Selected
+
+_WELL_EXPLAINED = 0.6
+
+
+def headline(factors: Sequence[Factor], distinct: int) -> str:
+    """The result in one sentence.
+
+    Examples
+    --------
+    >>> headline((), 50)
+    'Nothing was discovered: 50 different photographs are too few to tell a pattern from chance.'
+    """
+    sure = sum(factor.status == "reproduced" for factor in factors)
+    others = len(factors) - sure
+    too_few = distinct < ENOUGH_PHOTOGRAPHS
+    if not factors:
+        why = (
+            f"{distinct} different photographs are too few to tell a pattern from chance"
+            if too_few
+            else "no pattern was learned that also holds for photographs that the computer had not seen"
+        )
+        return f"Nothing was discovered: {why}."
+    if sure == 0:
+        why = (
+            f"with only {distinct} different photographs, none of them can be relied on"
+            if too_few
+            else "none of them came back reliably when the computer started anew"
+        )
+        return f"Nothing certain was discovered. There {_are(others, 'possible factor')}, but {why}."
+    more = f", and {others} more that may be chance" if others else ""
+    return f"{_count(sure, 'way')} in which the photographs vary {'was' if sure == 1 else 'were'} discovered{more}."
+
+
+def how_sure(selected: Selected, factors: Sequence[Factor], distinct: int, unseen: int) -> list[str]:
+    """What speaks for and against the result."""
+    measured = selected.measured
+    part = max(0.0, measured.explained)
+    texts = []
+    if distinct < ENOUGH_PHOTOGRAPHS:
+        texts.append(
+            f"There are {distinct} different photographs. Below {ENOUGH_PHOTOGRAPHS}, whatever is shown here is at "
+            "best a hint: the computer can learn so few by heart."
+        )
+    if not measured.draws_new_photographs:
+        texts.append(
+            f"{unseen} photographs were kept aside. The computer could not draw them any better than by showing the "
+            "average of all photographs, so it has learned nothing that holds in general. That is what happens with "
+            "noise, with photographs that have nothing in common, and when the time was too short."
+        )
+        return texts
+    texts.append(
+        f"{unseen} photographs were kept aside and never learned from. From its few numbers the computer draws them "
+        f"well enough to cover {part:.0%} of how they differ from the average photograph."
+    )
+    if any(factor.status == "reproduced" for factor in factors):
+        texts.append(
+            f"Training began anew {selected.seeds} times. A factor counts as reproduced only if it came back each time "
+            "more exactly than it would if the computer divided up the same differences in an arbitrary way; "
+            "the chance that one of them is such an accident is below 5 in 100."
+        )
+    else:
+        texts.append(
+            f"Training began anew {selected.seeds} times, and each time the computer divided up the differences "
+            "between the photographs in another way. Each of these ways is as good as the others."
+        )
+    texts.append(
+        "Reproduced does not mean that a factor is one thing in the world. It may mix two that go together in your "
+        "photographs, and one thing in the world may be spread over two factors. Judge by the pictures."
+    )
+    return texts
+
+
+def not_discovered(
+    selected: Selected, factors: Sequence[Factor], labels: Sequence[LabelColumn], notes: Sequence[str]
+) -> list[str]:
+    """What the factors do not cover."""
+    measured = selected.measured
+    texts = list(notes)
+    left = 1 - max(0.0, measured.explained)
+    if measured.draws_new_photographs:
+        size = "Most" if left > _WELL_EXPLAINED else f"{left:.0%}"
+        texts.append(
+            f"{size} of the differences between photographs "
+            f"{'is' if size != 'Most' else 'are'} in none of these numbers: fine detail, sharp edges, small objects, "
+            "and whatever only a few photographs show."
+        )
+    unused = int((~measured.used).sum())
+    if unused:
+        texts.append(
+            f"{_count(unused, 'number')} of {len(measured.used)} stayed unused: the computer had no need for more."
+        )
+    weak = int(measured.used.sum()) - len(factors)
+    if measured.draws_new_photographs and weak > 0:
+        texts.append(f"{_count(weak, 'further number')} changed the drawings too little to be shown.")
+    texts.append(
+        "Things that turn in a circle (a direction, the hour) and things without an order (the kind of object) do not "
+        "fit on a scale from low to high. They are often missed, or spread over several factors."
+    )
+    for label in labels:
+        useless = useless_labels([label])
+        if useless:
+            texts.append(f"The label “{label.name}” could not be compared: {useless[label.name]}.")
+        elif not any(r.label == label.name and r.is_real for factor in factors for r in factor.relations):
+            texts.append(f"No factor is related to the label “{label.name}”.")
+    return texts
+
+
+def agreement_words(factor: Factor) -> str:
+    """How well a factor came back, in a sentence."""
+    exact = f"agreement {factor.agreement:.2f} of 1; arbitrary axes would reach {factor.expected:.2f}"
+    if factor.status == "reproduced":
+        return f"Came back each time ({exact})."
+    if np.isclose(factor.agreement, 0):
+        return "Did not come back in other trainings."
+    return f"May be chance ({exact}, which is not clearly less)."
+
+
+def relation_words(relation: object) -> str:
+    """How a factor relates to a label, in a sentence."""
+    from unweave.discovery.labels import Relation
+
+    assert isinstance(relation, Relation)
+    of = f"{relation.labelled} labelled photographs"
+    if not relation.is_real:
+        return f"“{relation.label}”: no relation that chance would not give ({of})."
+    if relation.kind == "category":
+        return f"“{relation.label}”: tells {relation.strength:.0%} of it ({of})."
+    way = "rises" if relation.strength > 0 else "falls"
+    return f"{way.capitalize()} with “{relation.label}”: rank correlation {relation.strength:+.2f} ({of})."
+
+
+def _are(count: int, noun: str) -> str:
+    return f"{'is' if count == 1 else 'are'} {_count(count, noun).lower()}"
+
+
+def _count(count: int, noun: str) -> str:
+    words = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
+    number = words[count] if count < len(words) else str(count)
+    return f"{number} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,78 @@
+"""What is chosen, and that it fits into the time."""
+
+import json
+
+import numpy as np
+import pytest
+
+from unweave.discovery import choices
+from unweave.discovery.choices import Plan, choose, components_beyond_chance
+from unweave.discovery.photographs import read_photographs
+
+
+@pytest.fixture
+def photographs(save, tmp_path):
+    """Grey photographs of 64 pixels that vary in three ways."""
+    rng = np.random.default_rng(0)
+    y, x = np.mgrid[:64, :64] / 63
+    images = [
+        np.uint8(60 + 60 * (a * x + b * y + c * np.sin(6 * x))) for a, b, c in rng.uniform(0, 1, (60, 3))
+    ]
+    return read_photographs(save("photos", images), tmp_path / "store")
+
+
+def cost(plan):
+    """Seconds of a step of an imagined machine."""
+    return 0.02 * (plan.side / 64) ** 2 * plan.width
+
+
+@pytest.mark.parametrize("minutes", [0.5, 3, 30, 200])
+def test_the_runs_fit_into_the_time(photographs, minutes):
+    plan = choose(photographs, minutes, seconds_per_step=cost)
+    seconds = cost(plan) * plan.steps * plan.seeds * len(plan.settings)
+    assert seconds <= 60 * minutes * choices.TRAINING_PART + 1e-6 or plan.steps == choices.FEWEST_STEPS
+    if plan.steps < choices.MOST_STEPS:
+        assert seconds > 0.7 * 60 * minutes * choices.TRAINING_PART
+
+
+def test_more_time_gives_larger_images_and_more_runs(photographs):
+    short, long = (choose(photographs, minutes, seconds_per_step=cost) for minutes in (1, 60))
+    assert (short.side, long.side) == (32, 64)
+    assert len(short.settings) * short.seeds < len(long.settings) * long.seeds
+    assert short.steps < long.steps
+
+
+def test_an_experts_choices_are_kept(photographs):
+    plan = choose(photographs, 1, steps=7, seeds=5, latent_size=4, size=64)
+    assert (plan.steps, plan.seeds, plan.latent_size, plan.side) == (7, 5, 4, 64)
+
+
+def test_every_choice_says_why_and_survives_a_file(photographs):
+    plan = choose(photographs, 1, seconds_per_step=cost)
+    assert {choice.what for choice in plan.choices} >= {
+        "Image size",
+        "Network",
+        "Measure of likeness",
+        "Runs",
+    }
+    assert all(len(choice.why) > 10 for choice in plan.choices)
+    assert Plan.from_dict(json.loads(json.dumps(plan.as_dict()))) == plan
+
+
+def test_the_likelihood_follows_the_shades(photographs, save, squares, tmp_path):
+    assert choose(photographs, 1, steps=1).reconstruction == "gaussian_learned"
+    black_and_white = read_photographs(save("squares", squares(12)), tmp_path / "squares-store")
+    assert choose(black_and_white, 1, steps=1).reconstruction == "bernoulli"
+
+
+def test_components_beyond_chance_are_those_that_were_put_in():
+    rng = np.random.default_rng(0)
+    mixed = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 64)) * 10 + rng.normal(size=(400, 64))
+    assert components_beyond_chance(mixed.reshape(400, 8, 8, 1)) == 3
+    assert components_beyond_chance(rng.normal(size=(400, 8, 8, 1))) <= 1
+
+
+def test_the_speed_is_measured(photographs, monkeypatch):
+    monkeypatch.setattr(choices, "_MEASURED", 1)
+    plan = choose(photographs, 1, steps=1, latent_size=3, size=32)
+    assert 0 < choices.measure_seconds(plan, photographs) < 60

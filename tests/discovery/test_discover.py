@@ -1,0 +1,324 @@
+"""From a folder to the results; interrupted, repeated, refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import unweave as uw
+from unweave.discovery import discover as module
+from unweave.discovery import runs as runs_module
+from unweave.discovery.factors import Factor, describe_factors, traversal_codes
+from unweave.discovery.labels import LabelColumn
+from unweave.discovery.measured import free_combination, measure, noise_in_unused
+from unweave.discovery.page import render_page
+from unweave.discovery.stability import AxisStability
+from unweave.discovery.sureness import headline, not_discovered
+from unweave.errors import ArgumentError, DataError
+from unweave.training.loop import TrainingError
+
+QUICK = {"steps": 2, "seeds": 2, "latent_size": 3}
+
+
+@pytest.fixture
+def photos(save, squares):
+    return save("photos", squares(12))
+
+
+def with_factors(result):
+    """A result as if two latents were factors of a model that draws well."""
+    n, size = result.selected.measured.mean.shape
+    rng = np.random.default_rng(0)
+    measured = replace(
+        result.selected.measured,
+        mean=rng.normal(size=(n, size)),
+        explained=0.8,
+        standard_error=0.01,
+        used=np.array([True, True, False]),
+        shares=np.array([0.5, 0.1, 0.0]),
+    )
+    stability = AxisStability(
+        np.array([0.95, 0.6, 0.0]),
+        np.array([0.8, 0.6, 0.0]),
+        np.array([0.002, 0.5, 1.0]),
+        np.zeros((1, 3), int),
+    )
+    selected = replace(result.selected, measured=measured, stability=stability)
+    factors = describe_factors(selected, np.arange(n).repeat(10)[: n * 10], ())
+    return replace(result, selected=selected, factors=factors)
+
+
+def test_the_folder_has_everything(photos, tmp_path, capsys):
+    result = uw.discover(photos, out=tmp_path / "out", **QUICK)
+    assert {path.name for path in (tmp_path / "out").iterdir()} >= {
+        "page.html",
+        "codes.csv",
+        "model",
+        "discovery.json",
+    }
+    assert pd.read_csv(tmp_path / "out" / "codes.csv")["file"].tolist() == list(result.photographs.names)
+    assert uw.load(tmp_path / "out" / "model").finished
+    shown = capsys.readouterr().err
+    assert "12 photographs in" in shown
+    assert "run 4 of 4" in shown
+    assert "Nothing was discovered: 12 different photographs are too few" in result.page.read_text()
+    assert "12 photographs" in repr(result)
+
+
+def test_the_same_call_goes_on_to_the_same_bits(photos, tmp_path, monkeypatch):
+    whole = uw.discover(photos, out=tmp_path / "whole", **QUICK)
+    real, calls = runs_module.train, []
+
+    def interrupted(*arguments, **options):
+        calls.append(options["seed"])
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(runs_module, "train", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        uw.discover(photos, out=tmp_path / "parts", **QUICK)
+    monkeypatch.setattr(runs_module, "train", real)
+    parts = uw.discover(photos, out=tmp_path / "parts", **QUICK)
+    np.testing.assert_array_equal(whole.selected.measured.mean, parts.selected.measured.mean)
+    assert (tmp_path / "whole/page.html").read_bytes() == (tmp_path / "parts/page.html").read_bytes()
+    assert (tmp_path / "whole/codes.csv").read_bytes() == (tmp_path / "parts/codes.csv").read_bytes()
+
+
+def test_finished_runs_are_not_trained_again_and_labels_may_come_later(photos, tmp_path, monkeypatch):
+    uw.discover(photos, out=tmp_path / "out", **QUICK)
+    monkeypatch.setattr("unweave.training.loop.Session.train", None)
+    labels = tmp_path / "some.csv"
+    labels.write_text("file,x\n000.png,1\n001.png,2\n")
+    result = uw.discover(photos, out=tmp_path / "out", labels=labels, **QUICK)
+    assert any("“x” could not be compared: only 2" in text for text in result.missing)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"minutes": 0}, "minutes = 0: needs a number > 0"),
+        ({"minutes": -1.5}, "minutes = -1.5"),
+        ({"minutes": float("nan")}, "minutes = nan"),
+        ({"minutes": "long"}, "minutes = 'long'"),
+        ({"steps": 0}, "steps = 0"),
+        ({"seeds": 1}, "seeds = 1: needs 2 or more"),
+        ({"latent_size": 0}, "latent_size = 0"),
+        ({"size": 50}, "size = 50: needs 32 or 64"),
+        ({"labels": "nowhere.csv"}, r"labels = 'nowhere\.csv': there is no such file"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_is_written(photos, tmp_path, options, message):
+    with pytest.raises(ArgumentError, match=message):
+        uw.discover(photos, out=tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_folders_that_cannot_be(photos, save, squares, tmp_path):
+    with pytest.raises(ArgumentError, match="needs a folder of images"):
+        uw.discover(tmp_path / "nowhere", **QUICK)
+    with pytest.raises(ArgumentError, match="needs the path"):
+        uw.discover(3, **QUICK)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="no images here"):
+        uw.discover(tmp_path / "empty", out=tmp_path / "out", **QUICK)
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(ArgumentError, match="is the folder of the photographs"):
+        uw.discover(photos, out=photos, **QUICK)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ArgumentError, match="is a file"):
+        uw.discover(photos, out=tmp_path / "file", **QUICK)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.tex").write_text("")
+    with pytest.raises(ArgumentError, match="other files in it"):
+        uw.discover(photos, out=tmp_path / "other", **QUICK)
+
+
+def test_an_output_of_other_photographs_or_options_is_refused(photos, save, squares, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_discover", lambda *_: None)
+    monkeypatch.setattr(module, "_write", lambda _: None)
+    uw.discover(photos, out=tmp_path / "out", **QUICK)
+    with pytest.raises(ArgumentError, match="was begun with steps=2, not steps=3"):
+        uw.discover(photos, out=tmp_path / "out", **{**QUICK, "steps": 3})
+    other = save("other", squares(12, seed=1))
+    with pytest.raises(ArgumentError, match="holds the discovery of other photographs"):
+        uw.discover(other, out=tmp_path / "out", **QUICK)
+    uw.discover(photos, out=tmp_path / "out", **QUICK)
+
+
+def test_labels_of_unknown_files_are_refused_before_training(photos, tmp_path, monkeypatch):
+    labels = tmp_path / "some.csv"
+    labels.write_text("file,x\nnobody.png,1\n")
+    monkeypatch.setattr(module, "_discover", None)
+    with pytest.raises(DataError, match=r"some\.csv, line 2: there is no photograph 'nobody\.png'"):
+        uw.discover(photos, labels=labels, out=tmp_path / "out", **QUICK)
+
+
+def test_duplicates_are_on_one_side_only(save, squares, tmp_path):
+    images = squares(15)
+    photographs = module.read_photographs(save("twice", [*images, *images]), tmp_path / "store")
+    seen, unseen = module._split(photographs)
+    assert sorted([*seen, *unseen]) == list(range(15))
+    assert not set(seen) & set(unseen)
+
+
+def test_a_run_that_fails_is_left_out_and_said(photos, tmp_path, monkeypatch):
+    real = runs_module._train
+
+    def failing(plan, setting, seed, data, out):
+        if setting.method == "beta_vae" and seed == 0:
+            raise TrainingError("the loss is not a number")
+        return real(plan, setting, seed, data, out)
+
+    monkeypatch.setattr(runs_module, "_train", failing)
+    result = uw.discover(photos, out=tmp_path / "out", **QUICK)
+    assert any("1 runs failed" in text for text in result.missing)
+    assert [score.setting.method for score in result.selected.scores] == ["beta_tcvae"]
+
+
+def test_late_runs_are_left_out_for_good(photos, tmp_path, monkeypatch):
+    trained = []
+
+    def slow(plan, setting, seed, data, out):
+        trained.append(seed)
+        clock[0] += 100
+        return None
+
+    clock = [0.0]
+    monkeypatch.setattr(runs_module.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(runs_module, "_train", slow)
+    photographs = module.read_photographs(photos, tmp_path / "store")
+    plan = module.choose(photographs, 1, steps=1, seeds=4)
+    for _ in range(2):
+        trained.clear()
+        result = runs_module.train_runs(plan, None, tmp_path / "runs", seconds=450)
+        assert trained == [0, 0, 1, 1, 2]
+        assert "3 of the planned runs were left out" in result.notes[0]
+
+
+# --- factors and the page ----------------------------------------------------------------------------
+
+
+def test_factors_are_described_by_their_photographs_and_how_sure_they_are(photos, tmp_path):
+    result = with_factors(uw.discover(photos, out=tmp_path / "out", **QUICK))
+    first, second = result.factors
+    assert (first.name, first.latent, first.status) == ("factor_1", 0, "reproduced")
+    assert (second.status, second.latent) == ("uncertain", 1)
+    values = result.selected.measured.mean[:, 0]
+    assert first.low[0] == values.argmin()
+    assert first.high[0] == values.argmax()
+    assert list(result.codes.columns) == [
+        "factor_1",
+        "factor_1_uncertainty",
+        "factor_2",
+        "factor_2_uncertainty",
+    ]
+    np.testing.assert_array_equal(result.codes["factor_1"], values)
+    codes = traversal_codes(result.selected.measured, 0, np.array([3]), np.arange(12), 5)
+    assert (np.diff(codes[0, :, 0]) > 0).all()
+    assert (codes[0, :, 1:] == result.selected.measured.mean[3, 1:]).all()
+    assert headline(result.factors, 500).startswith(
+        "One way in which the photographs vary was discovered, and 1 more"
+    )
+    assert "Nothing certain" in headline((second,), 500)
+    label = LabelColumn("kind", np.arange(12.0), ())
+    assert any(
+        "No factor is related to the label “kind”" in text
+        for text in not_discovered(result.selected, result.factors, [label], ())
+    )
+
+
+def test_few_photographs_never_give_a_reproduced_factor(photos, tmp_path):
+    result = with_factors(uw.discover(photos, out=tmp_path / "out", **QUICK))
+    factors = describe_factors(result.selected, np.arange(12), ())
+    assert {factor.status for factor in factors} == {"uncertain"}
+
+
+def test_a_model_that_draws_nothing_new_has_no_factors(photos, tmp_path):
+    result = with_factors(uw.discover(photos, out=tmp_path / "out", **QUICK))
+    measured = replace(result.selected.measured, explained=0.02, standard_error=0.01)
+    assert describe_factors(replace(result.selected, measured=measured), np.arange(500) % 12, ()) == ()
+
+
+def test_the_page_stands_alone_and_names_stay_text(save, squares, tmp_path):
+    names = [f"<script>alert({n})<script> & \"{n}' {{{{ 7*7 }}}}.png" for n in range(12)]
+    folder = save("<b>photos", squares(12), names)
+    (folder / "<img src=x onerror=alert(1)>.png").write_bytes(b"")
+    result = with_factors(uw.discover(folder, out=tmp_path / "out", **QUICK))
+    page = render_page(result, has_explorer=True)
+    assert "<script" not in page
+    assert "<img src=x" not in page
+    assert "<b>photos" not in page
+    assert "&lt;script&gt;alert(3)" in page
+    assert "{{ 7*7 }}" in page
+    assert "default-src &#39;none&#39;" in page
+    assert "http" not in page.replace('http-equiv="Content-Security-Policy"', "")
+    assert page.count('class="walk"') == 6
+    for part in ("How sure one may be", "What was not discovered", "Odd photographs", "Uncertain factors"):
+        assert part in page
+
+
+# --- what a run is worth -----------------------------------------------------------------------------
+
+
+class LinearRun:
+    """Draws an image of two pixels from two codes: the codes themselves."""
+
+    def __init__(self, codes):
+        self.codes = codes
+
+    def posterior(self, images):
+        return self.codes, np.full_like(self.codes, -6.0)
+
+    def decode(self, codes):
+        return np.asarray(codes)[:, None, :2, None] * 0.1 + 0.5
+
+
+def test_the_share_of_a_latent_is_what_is_lost_without_it():
+    """Pixels are the codes, so drawings are perfect but for rounding, and shares are the parts of the variance."""
+    rng = np.random.default_rng(0)
+    codes = np.concatenate([rng.normal(size=(4_000, 2)) * [1.0, 0.5], np.zeros((4_000, 1))], axis=1)
+    codes = np.clip(codes, -3, 3)
+    images = np.round((codes[:, None, :2, None] * 0.1 + 0.5) * 255).astype(np.uint8)
+    measured = measure(LinearRun(codes), images, np.arange(2_000), np.arange(2_000, 4_000))
+    assert measured.explained == pytest.approx(1, abs=1e-3)
+    np.testing.assert_allclose(measured.shares[:2], [0.8, 0.2], atol=0.02)
+    assert measured.draws_new_photographs
+
+
+def test_shuffled_codes_are_recognised_only_where_latents_depend_on_each_other():
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=(600, 1))
+    images = np.zeros((600, 1, 2, 1), np.uint8)
+    results = []
+    for codes in (rng.normal(size=(600, 2)), np.concatenate([base, base], axis=1)):
+        run = LinearRun(codes)
+        measured = replace(measure(run, images, np.arange(300), np.arange(300, 600)), used=np.ones(2, bool))
+        results.append(free_combination(run, measured, np.arange(600)))
+    assert results[0] < 0.6
+    assert results[1] > 0.7
+
+
+def test_noise_in_latents_that_count_as_unused_is_noticed():
+    codes = np.random.default_rng(0).normal(size=(500, 3))
+    run = LinearRun(codes)
+    images = np.zeros((500, 1, 2, 1), np.uint8)
+    measured = measure(run, images, np.arange(250), np.arange(250, 500))
+    truly = replace(measured, used=np.array([True, True, False]))
+    falsely = replace(measured, used=np.array([True, False, False]))
+    assert noise_in_unused(run, truly, np.arange(500)) == 0
+    assert noise_in_unused(run, falsely, np.arange(500)) == pytest.approx(1, abs=0.15)
+
+
+def test_a_factor_says_its_title():
+    assert Factor("factor_2", 0, "uncertain", 0, 0, 0, 1, (), ()).title == "Factor 2"
+
+
+@pytest.mark.slow
+def test_the_position_of_a_square_is_discovered(save, squares, tmp_path):
+    result = uw.discover(
+        save("photos", squares(390)), out=tmp_path / "out", steps=600, seeds=3, latent_size=4
+    )
+    assert result.selected.measured.explained > 0.5
+    assert sum(factor.share > 0.05 for factor in result.factors) >= 2

@@ -1,0 +1,94 @@
+"""Labels of some photographs, and how codes relate to them."""
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from unweave.discovery.labels import LabelColumn, read_labels, relate, useless_labels
+from unweave.errors import ArgumentError, DataError
+
+NAMES = ["a.png", "b.png", "sub/c.png"]
+
+
+def write(tmp_path, text):
+    path = tmp_path / "some.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_some_labels_of_some_photographs(tmp_path):
+    path = write(tmp_path, "file,angle,kind\nsub\\c.png,2.5,\na.png,,dog\n")
+    angle, kind = read_labels(path, NAMES)
+    assert angle.known.tolist() == [False, False, True]
+    assert angle.values[2] == 2.5
+    assert (kind.categories, kind.known.tolist()) == (("dog",), [True, False, False])
+
+
+def test_lines_of_unreadable_files_are_passed_over(tmp_path):
+    path = write(tmp_path, "file,angle\nbroken.png,1\na.png,2\n")
+    (angle,) = read_labels(path, NAMES, ["broken.png"])
+    assert angle.values[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("file\na.png\n", "line 1: needs a column of files, then columns of labels"),
+        ("file,x,x\na.png,1,2\n", "line 1: needs"),
+        ("file,x\nunknown.png,1\n", r"line 2: there is no photograph 'unknown\.png'"),
+        ("file,x\na.png,1\na.png,2\n", "line 3: 'a.png' has a line already"),
+        ("file,x\na.png,1,2\n", "line 2: has 3 cells; the header has 2"),
+        ('file,x\n"a.png,1\n', "some.csv, line 2"),
+    ],
+)
+def test_mistakes_in_the_table_name_the_line(tmp_path, text, message):
+    with pytest.raises(DataError, match=message):
+        read_labels(write(tmp_path, text), NAMES)
+
+
+def test_a_missing_table_and_one_that_is_no_text(tmp_path):
+    with pytest.raises(ArgumentError, match="no such file"):
+        read_labels(tmp_path / "none.csv", NAMES)
+    (tmp_path / "some.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DataError, match="UTF-8"):
+        read_labels(tmp_path / "some.csv", NAMES)
+
+
+def test_rank_correlation_is_that_of_scipy_on_the_labelled_rows():
+    rng = np.random.default_rng(0)
+    codes = rng.normal(size=(80, 2))
+    values = codes[:, 0] ** 3 + 0.3 * rng.normal(size=80)
+    values[60:] = np.nan
+    first, second = relate(codes, [LabelColumn("x", values, ())])
+    assert first[0].strength == pytest.approx(spearmanr(codes[:60, 0], values[:60])[0])
+    assert (first[0].labelled, first[0].is_real, first[0].p) == (60, True, pytest.approx(2 / 1000))
+    assert not second[0].is_real
+
+
+def test_categories_by_the_information_about_them():
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(0, 2, 200).astype(float)
+    codes = np.stack([kinds + 0.01 * rng.normal(size=200), rng.normal(size=200)], axis=1)
+    known, unknown = relate(codes, [LabelColumn("kind", kinds, ("cat", "dog"))])
+    assert known[0].strength > 0.85
+    assert known[0].is_real
+    assert unknown[0].strength < 0.05
+    assert not unknown[0].is_real
+
+
+def test_many_comparisons_of_chance_find_no_relation():
+    rng = np.random.default_rng(0)
+    codes = rng.normal(size=(50, 10))
+    labels = [LabelColumn(str(number), rng.normal(size=50), ()) for number in range(5)]
+    assert not any(relation.is_real for related in relate(codes, labels) for relation in related)
+
+
+def test_labels_that_say_nothing_are_named():
+    few = LabelColumn("few", np.where(np.arange(50) < 5, 1.0, np.nan), ())
+    same = LabelColumn("same", np.ones(50), ())
+    assert useless_labels([few, same]) == {
+        "few": "only 5 photographs have it",
+        "same": "all photographs that have it have the same",
+    }
+    assert relate(np.zeros((50, 1)), [few, same]) == [[]]
