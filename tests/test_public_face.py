@@ -10,8 +10,8 @@ import pytest
 import unweave as uw
 
 ROOMS = [
-    *("analyses", "data", "evaluation", "figures", "methods", "metrics", "networks", "objectives", "study"),
-    "training",
+    *("analyses", "data", "discovery", "evaluation", "explorer", "figures", "methods", "metrics", "networks"),
+    *("objectives", "study", "training", "zoo"),
 ]
 CALLS = [
     *("register_data", "register_method", "register_metric", "register_term"),
@@ -98,8 +98,10 @@ print(json.dumps(seen))
     assert json.loads(done.stdout) == expected
 
 
-# Type aliases, an old name that warns, and loggers of packages that tests do not have.
+# Type aliases, an old name that warns, loggers of packages that tests do not have, and what `discover` returns.
 WITHOUT_EXAMPLE = {
+    ("discovery", "Discovery"),
+    ("discovery", "Factor"),
     ("methods", "LabelMode"),
     ("methods", "Stage"),
     ("study", "load"),
@@ -117,6 +119,7 @@ def test_every_public_function_and_class_has_an_example():
         for name in module.__all__
         if callable(getattr(module, name))
     }
+    assert {name for name in dir(uw) if inspect.ismodule(getattr(uw, name))} == set(ROOMS)
     lacking = {key for key, value in public.items() if not _has_example(value)}
     assert len(public) > 250
     assert lacking == WITHOUT_EXAMPLE

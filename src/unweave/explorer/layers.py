@@ -45,7 +45,13 @@ Function = Callable[..., Mapping[str, Tensor]]
 
 
 class UnsupportedNetworkError(UnweaveError):
-    """A network has a layer that the page cannot execute."""
+    """A network has a layer that the page cannot execute.
+
+    Examples
+    --------
+    >>> issubclass(uw.explorer.UnsupportedNetworkError, uw.UnweaveError)
+    True
+    """
 
 
 @dataclass(frozen=True)

@@ -591,7 +591,16 @@ class Refines(Encodes, Protocol):
 
 @runtime_checkable
 class EncodesDetails(Refines, Protocol):
-    """A later stage whose encoder reads an image and a y of it, which may be any draw of y."""
+    """A later stage whose encoder reads an image and a y of it, which may be any draw of y.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 32, 32, 1), np.uint8))
+    >>> first = {"method": "vae", "latent_size": 2, "steps": 1}
+    >>> stage = uw.methods.create("ms_vae", data, first=first, latent_size=3, width=4)
+    >>> isinstance(stage, uw.methods.EncodesDetails)
+    True
+    """
 
     def encode_details(self, images: Tensor, y: Tensor) -> Posterior:
         """q(z|x,y) of images (n, C, H, W) and y alike."""
