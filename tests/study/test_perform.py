@@ -276,3 +276,27 @@ def test_a_study_is_opened_by_its_name(opened):
     assert again.jobs == folder.jobs
     assert again.units == folder.units
     assert again.done_file == folder.done_file
+
+
+def test_a_study_trains_on_one_part_and_scores_the_other(opened, tiny, images, monkeypatch):
+    tiny["training"]["split"] = [0.75, 3]
+    tiny["evaluation"] |= {"split": "test", "metrics": ["mig"]}
+    folder = opened(tiny)
+    seen = {}
+    train, measure = performing.train, performing.measure
+
+    def remember_training(method, data, **settings):
+        seen["train"] = {image.tobytes() for image in data.images(np.arange(len(data)))}
+        return train(method, data, **settings)
+
+    def remember_scoring(run, data, units, on_progress):
+        seen["test"] = {image.tobytes() for image in data.images(np.arange(len(data)))}
+        return measure(run, data, units, on_progress)
+
+    monkeypatch.setattr(performing, "train", remember_training)
+    monkeypatch.setattr(performing, "measure", remember_scoring)
+    assert perform(folder, folder.jobs[0], "cpu") == "done"
+    assert (len(seen["train"]), len(seen["test"])) == (18, 6)
+    assert not seen["train"] & seen["test"]
+    (row,) = [row for row in rows(folder, folder.jobs[0]) if row[0] == "mig"]
+    assert 6 in row  # the number of rows that were scored

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from filelock import Timeout
 
 from unweave.data import Dataset, load
+from unweave.data.split import part_of_same_split
 from unweave.errors import DamagedFileError, DataError, DiskFullError
 from unweave.files import check_no_links, is_full, remove_leftovers, set_aside, write_text
 from unweave.methods import EncodesWithLabels, Method, create
@@ -83,7 +84,7 @@ def load_data(name: str, size: int | None, split: str | None = None) -> Dataset:
 def load_scored(job: Job, asked: str | None) -> Dataset:
     """The data that a run is scored on: what it was trained on, or ``asked``, the other part of the same data set."""
     own = job.training.get("split")
-    part = own if own is None or asked is None else ",".join([asked, *own.split(",")[1:]])
+    part = None if own is None else part_of_same_split(own, asked)
     return load_data(job.data, job.training["image_size"], part)
 
 
