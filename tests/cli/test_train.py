@@ -343,3 +343,25 @@ def test_a_run_on_smaller_images_is_evaluated_at_its_size(run, tmp_path, data_fo
     code, _, errors = run("train", "vae", "--data", "solids3d", "--size", 128, *training)
     assert code == 2
     assert "--size = 128: the images of solids3d have 64 x 64 pixels" in errors
+
+
+def test_a_run_of_a_part_is_scored_on_it_or_on_the_rest(run, folder, tmp_path):
+    out = tmp_path / "part"
+    settings = ["--latent-size", 2, "--batch-size", 4, "--steps", 1, "--out", out]
+    assert run("train", "beta_vae", "--data", folder, "--split", "0.75,1", *settings)[0] == 0
+    images = uw.data.load(folder)
+
+    def scored(*options):
+        code, printed, errors = run("evaluate", out, "--metrics", "mig", *options)
+        assert code == 0, errors
+        return printed.splitlines()[-1].split("\t")[-1]
+
+    assert len(images) == 12
+    assert scored() == "9 points of 9 rows"
+    assert scored("--split", "test") == "3 points of 3 rows"  # the rest of the same split
+    assert scored("--split", "train") == "9 points of 9 rows"
+    assert scored("--split", "test,0.5,1") == "6 points of 6 rows"
+    code, _, errors = run("evaluate", out, "--metrics", "mig", "--split", "validation")
+    assert code != 0
+    assert "validation" in errors
+    assert "Traceback" not in errors

@@ -294,3 +294,27 @@ def test_the_part_that_a_run_is_scored_on(monkeypatch, trained, asked, scored):
     job = Job("dsprites", "vae", {}, {"split": trained, "image_size": 32}, 0, "")
     performing.load_scored(job, asked)
     assert loaded == [("dsprites", 32, scored)]
+
+
+def test_a_study_trains_on_one_part_and_scores_the_other(opened, tiny, images, monkeypatch):
+    tiny["training"]["split"] = [0.75, 3]
+    tiny["evaluation"] |= {"split": "test", "metrics": ["mig"]}
+    folder = opened(tiny)
+    seen = {}
+    train, measure = performing.train, performing.measure
+
+    def remember_training(method, data, **settings):
+        seen["train"] = {image.tobytes() for image in data.images(np.arange(len(data)))}
+        return train(method, data, **settings)
+
+    def remember_scoring(run, data, units, on_progress):
+        seen["test"] = {image.tobytes() for image in data.images(np.arange(len(data)))}
+        return measure(run, data, units, on_progress)
+
+    monkeypatch.setattr(performing, "train", remember_training)
+    monkeypatch.setattr(performing, "measure", remember_scoring)
+    assert perform(folder, folder.jobs[0], "cpu") == "done"
+    assert (len(seen["train"]), len(seen["test"])) == (18, 6)
+    assert not seen["train"] & seen["test"]
+    (row,) = [row for row in rows(folder, folder.jobs[0]) if row[0] == "mig"]
+    assert 6 in row  # the number of rows that were scored

@@ -154,14 +154,17 @@ def evaluate(
 
         check_name(data)
     from unweave import evaluation as room
+    from unweave.data.split import part_of_same_split
     from unweave.training import load
 
     loaded = load(run)
+    described = dict(loaded.spec.data)
+    if data is None and (part_scored := part_of_same_split(described.get("split"), split)) is not None:
+        described["split"] = split = part_scored
     if data is None and size is None:
-        described = loaded.spec.data if split is None else {**loaded.spec.data, "split": split}
         images = _remembered(described, loaded.spec.folder)
     else:
-        images = load_data(data or loaded.spec.data["name"], size, None, split)
+        images = load_data(data or described["name"], size, None, split)
     options: Any = {"protocol": protocol, "seed": seed, "num_train": num_train, "num_test": num_test}
     options |= {"labels": labels, "part": part, "bootstrap": bootstrap, "params": _params(settings or [])}
     scores: dict[str, Any] = {}

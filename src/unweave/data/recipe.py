@@ -119,7 +119,8 @@ class Recipe:
         """The number and the shape of the observations, in words; empty where they are not known."""
         if self.image_shape is None:
             return "" if self.num_images is None else f"{self.num_images:,}"
-        count = "endless" if self.num_images is None else f"{self.num_images:,}"
+        count = "images" if self.files else "endless"  # files hold some number of them
+        count = count if self.num_images is None else f"{self.num_images:,}"
         if len(self.image_shape) == 3:
             height, width, channels = self.image_shape
             return f"{count} of {height}x{width}, {'grey' if channels == 1 else 'colour'}"

@@ -107,6 +107,27 @@ def split_text(split: Split) -> str:
     return split if isinstance(split, str) else ",".join(f"{value}" for value in split)
 
 
+def part_of_same_split(own: str | None, asked: str | None) -> str | None:
+    """The part that is asked for of a data set of which another one is in use.
+
+    Parameters
+    ----------
+    own
+        the part in use, as text; None: all of it.
+    asked
+        "train" or "test", the same split's; or a split of its own; None: the part in use.
+
+    Examples
+    --------
+    >>> part_of_same_split("train,0.8,0", "test"), part_of_same_split("train", "test")
+    ('test,0.8,0', 'test')
+    """
+    if asked is None:
+        return own
+    random = own is not None and "," in own and asked.strip() in ("train", "test")
+    return ",".join([asked.strip(), *own.split(",")[1:]]) if random and own is not None else asked
+
+
 class _SomeRows:
     """Some rows of an array, read when they are asked for."""
 

@@ -42,6 +42,7 @@ from unweave.methods.method import (
     Samples,
 )
 from unweave.metrics.intervals import check_bootstrap, with_interval
+from unweave.metrics.interventions.votes import RowInterventions
 from unweave.metrics.metric import Metric, Protocol
 from unweave.metrics.registry import METRICS, as_metric
 from unweave.metrics.result import Score
@@ -92,7 +93,8 @@ def evaluate(
     num_train, num_test
         points for metrics that learn from codes, and for testing what they learned; fewer where there are not so many
         rows. Each score's ``details["points"]`` says how many of how many rows. Metrics that intervene on the factors
-        of a data set with all their combinations draw their votes from all its images, as their papers do.
+        of a data set with all their combinations draw their votes from all its images, as their papers do: by "paper"
+        those to learn from from one part of the rows, those to judge on from the rest.
     params
         parameters of single metrics: {"dci": {"learner": "forest"}}.
     codes
@@ -317,9 +319,13 @@ class _Evaluation:
             return self._of_method(metric, params)
         if metric.name in MODEL_METRICS:
             return self._with_points(metric.on_samples(self._sampled_points(), None, **options), False)
+        honest = self.protocol == "paper"
         if metric.takes == "interventions" and self._has_every_combination():
+            if honest:
+                return self._of_votes(metric, options)
             return metric.on_interventions(DatasetInterventions(self.table, self.sampled), **options)
-        split = metric.takes == "split" or (metric.takes == "interventions" and self.protocol == "paper")
+        split = metric.takes == "split" and (honest or not metric.in_sample)
+        split = split or (metric.takes == "interventions" and honest)
         train, posterior = self._points_of("train" if split else "every")
         if metric.takes == "posterior":
             assert self.table.method is not None
@@ -334,6 +340,30 @@ class _Evaluation:
             options["params"] = {"categorical": [not order for order in ordered]} | dict(options["params"])
         test = self._points_of("test")[0] if split else None
         return self._with_points(metric.on_samples(train, test, **options), split)
+
+    def _of_votes(self, metric: Metric, options: Any) -> Score:
+        """The score of a metric that intervenes on a data set with every combination, judged on other rows."""
+        learning, judging = self.points.learning, self.points.judging
+        assert learning is not None
+        assert judging is not None
+        source = self._row_interventions(learning, self._row_interventions(judging))
+        if len(source.varying) < 2:
+            given = f"{len(judging):,} of {len(self.table.data):,} rows to judge on"
+            reason = f"{metric.name} needs two factors of which several values occur, one of them twice"
+            raise ArgumentError("data", given, reason)
+        score = metric.on_interventions(source, **options)
+        points = {"train": len(learning), "test": len(judging), "rows": len(self.table.data)}
+        return replace(score, details={**score.details, "points": points})
+
+    def _row_interventions(self, rows: IntArray, test: RowInterventions | None = None) -> RowInterventions:
+        """Some rows of the data set as what votes are drawn from; only those that are drawn are encoded."""
+
+        def codes_of(positions: IntArray, rng: Any) -> FloatArray:
+            posterior = self.table.posterior(rows[positions], rng)
+            codes = draw_codes(posterior, self.table, rng) if self.sampled else posterior[:, 0]
+            return codes.astype(np.float64)
+
+        return RowInterventions(self.table.data.factors(rows).astype(np.int64), codes_of, test)
 
     def _with_points(self, score: Score, split: bool) -> Score:
         """The score with the numbers of points that it is of."""

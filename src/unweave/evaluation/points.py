@@ -27,6 +27,9 @@ class Points(NamedTuple):
         for metrics that learn from some points and are judged on others.
     every
         for metrics that learn nothing: the training points and, where rows are few, further ones.
+    learning, judging
+        all rows in two parts, the training points in the first and the test points in the second: what metrics that
+        intervene draw their votes from. None where rows are not kept apart.
     rows
         how many there are in the data set that could have been drawn; None: it is endless.
     shared
@@ -38,6 +41,8 @@ class Points(NamedTuple):
     every: AnyArray
     rows: int | None
     shared: float = 0.0
+    learning: IntArray | None = None
+    judging: IntArray | None = None
 
     def counts(self, split: bool) -> dict[str, Any]:
         """What a score's details say of them: ``split`` if the metric was judged on test points."""
@@ -73,8 +78,8 @@ def disjoint_points(data: Dataset, num_train: int, num_test: int, rng: Rng) -> P
     >>> points = disjoint_points(data, 10_000, 5_000, np.random.default_rng(0))
     >>> len(points.train), len(points.test), len(points.every), points.rows
     (200, 100, 300, 300)
-    >>> len(np.intersect1d(points.train, points.test))
-    0
+    >>> len(np.intersect1d(points.train, points.test)), len(points.learning), len(points.judging)
+    (0, 200, 100)
     """
     rows = len(data)
     if rows < 2:
@@ -83,14 +88,20 @@ def disjoint_points(data: Dataset, num_train: int, num_test: int, rng: Rng) -> P
     learn = min(max(int(cut * num_train), 1), rows - 1)
     judge = min(max(int(cut * num_test), 1), rows - learn)
     order = rng.permutation(rows).astype(np.int64)
+    first_part = max(1, round(rows * num_train / (num_train + num_test)))
     if data.sampler is None:
         train, test = order[:learn], order[learn : learn + judge]
-        return Points(train, test, order[: min(num_train, rows)], rows)
+        for_judging = order[learn : learn + max(judge, rows - first_part)]
+        for_learning = np.setdiff1d(order, for_judging)
+        return Points(
+            train, test, order[: min(num_train, rows)], rows, 0.0, for_learning, np.sort(for_judging)
+        )
     of_train = np.zeros(rows, dtype=bool)
-    of_train[order[: max(1, round(rows * num_train / (num_train + num_test)))]] = True
+    of_train[order[:first_part]] = True
     train = _drawn(data, learn, of_train, rng)
     test = _drawn(data, judge, ~of_train, rng)
-    return Points(train, test, data.sample_rows(min(num_train, rows), rng), rows)
+    every = data.sample_rows(min(num_train, rows), rng)
+    return Points(train, test, every, rows, 0.0, np.flatnonzero(of_train), np.flatnonzero(~of_train))
 
 
 def independent_points(data: Dataset, num_train: int, num_test: int, train: Rng, test: Rng) -> Points:

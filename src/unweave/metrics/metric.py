@@ -63,6 +63,10 @@ class Metric:
     factors
         what it needs of the factors: "none"; "any" numbers; "discrete" ones; "two" discrete ones that vary; only
         "binary" ones.
+    in_sample
+        of a metric that takes "split": whether arrays without test points are judged on the points that it learned
+        from, as its authors do (the function is then called with None for the second). Else a third of them is kept
+        to judge on. ``uw.evaluate`` by the protocol "paper" judges on other rows whichever it is.
     paper
         whether it is one of the metrics of Locatello et al. (2019).
     protocols
@@ -109,6 +113,7 @@ class Metric:
     higher_is_better: bool = True
     takes: Takes = "arrays"
     factors: Factors = "discrete"
+    in_sample: bool = False
     paper: bool = False
     protocols: Mapping[str, Params] = field(default_factory=dict)
     protocol_notes: Mapping[str, str] = field(default_factory=dict)
@@ -126,7 +131,8 @@ class Metric:
     renamed: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("takes", "factors", "higher_is_better", "paper", "in_all", "capabilities"):
+        facts = ("takes", "factors", "higher_is_better", "in_sample", "paper", "in_all", "capabilities")
+        for name in facts:
             check_value(name, getattr(self, name), declared(Metric)[name])
         for protocol in self.protocols:
             if protocol not in PROTOCOLS:
@@ -302,7 +308,7 @@ class Metric:
         judged: Sample | None = None
         if test is None:
             train = check_sample(codes, factors, continuous=self.continuous)
-            if self.takes == "split":
+            if self.takes == "split" and not self.in_sample:
                 train, judged = split_sample(train, seed)
         else:
             if not isinstance(test, tuple | list) or len(test) != 2:
@@ -438,6 +444,8 @@ class Metric:
 
     def _describe(self, name: str) -> str:
         text = _SHARED[name]
+        if name == "test" and self.in_sample:
+            text = "(codes, factors) of other points to judge on; without it those that it learns from"
         if name == "factors":
             text = {"none": "not used", "any": "(n, K) numbers, or (n,) of a single factor"}.get(
                 self.factors, text

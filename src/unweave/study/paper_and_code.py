@@ -19,7 +19,7 @@ _NOTES = {
     "architecture": "the network: 4x4 kernels in all four convolutions; 2x2 in the third and fourth",
     "steps": "updates of each player: the code counts a step for the model and one for its adversary",
 }
-_POINTS = "rows to learn from and to judge on: disjoint; drawn with replacement from all rows, both of them"
+_POINTS = "rows to learn from and to judge on, points and votes: disjoint; drawn with replacement from all rows, both"
 
 
 class Difference(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from filelock import Timeout
 
 from unweave.data import Dataset, load
-from unweave.data.split import parse_split, split_text
+from unweave.data.split import part_of_same_split
 from unweave.errors import DamagedFileError, DataError, DiskFullError
 from unweave.files import check_no_links, is_full, remove_leftovers, set_aside, write_text
 from unweave.methods import EncodesWithLabels, Method, create
@@ -83,10 +83,8 @@ def load_data(name: str, size: int | None, split: str | None = None) -> Dataset:
 
 def load_scored(job: Job, asked: str | None) -> Dataset:
     """The data that a run is scored on: what it was trained on, or ``asked``, the other part of the same data set."""
-    part = job.training.get("split")
-    if part is not None and asked is not None:
-        split = parse_split(part)
-        part = split_text(asked if isinstance(split, str) else (asked, *split[-2:]))
+    own = job.training.get("split")
+    part = None if own is None else part_of_same_split(own, asked)
     return load_data(job.data, job.training["image_size"], part)
 
 

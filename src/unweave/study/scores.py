@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 # Of the rows of a run; ``POINTS`` say how many points of how many rows a score is of, where that is known.
 POINTS = ["train_points", "test_points", "data_rows"]
 COLUMNS = ["metric", "representation", "labels", "part", "value", "protocol", *POINTS, "seconds"]
-# Scores by the paper's protocol have other points and settings since: older ones are not taken for these.
-_EDITION = {"paper": 2}
+# Scores by the paper's protocol have had other points and settings before: older ones are not taken for these.
+_EDITION, _EDITION_OF_VOTES = 2, 3
 _TEXTS, _NUMBERS = ("metric", "representation", "protocol"), ("value", "seconds")
 UDR = "udr"
 UDR_IMAGES = 1_000
@@ -90,14 +90,22 @@ class Unit:
         """The name of the file that keeps the score; another setting has another name."""
         # Labels are part of the representation here, as in all files ever written: finished work is not redone.
         representation = f"{self.representation}_u_{self.labels}" if self.labels else self.representation
-        edition = {"edition": _EDITION[self.protocol]} if self.protocol in _EDITION else {}
         values = json.dumps(
-            {**self.as_dict(), "representation": representation, **edition}, sort_keys=True, default=str
+            {**self.as_dict(), "representation": representation, **self._edition}, sort_keys=True, default=str
         )
         digest = hashlib.sha256(values.encode()).hexdigest()[:10]
         suffix = "safetensors" if self.metric == UDR else "json"  # of a run alone UDR knows the codes only
         part = f"-{self.part}" if self.part else ""
         return f"{self.label}-{representation}{part}-{digest}.{suffix}"
+
+    @property
+    def _edition(self) -> dict[str, int]:
+        """Which rows and settings a protocol stands for, where they have changed."""
+        if self.protocol != "paper":
+            return {}
+        metric = find_metric(self.metric)
+        changed_again = metric.takes == "interventions" or metric.in_sample
+        return {"edition": _EDITION_OF_VOTES if changed_again else _EDITION}
 
     @property
     def codes(self) -> str:

@@ -15,6 +15,7 @@ from unweave.figures.papers.kumar import (
     PAPER,
     attribute_table,
     best_traversals,
+    paper_traversals,
     score_table,
     trade_off,
     values_per_image,
@@ -139,7 +140,7 @@ def test_the_units_of_a_traversal_are_told_where_the_prior_depends_on_labels(tmp
         )
         rows[name] = traversal_units(method)
     assert rows == {"beta_vae": "", "idvae": ", in deviations of its codes (labels not given)"}
-    caption = next(one.caption for one in PAPER.exhibits if one.name == "kumar-fig03-traversals")
+    caption = next(one.caption for one in PAPER.exhibits if one.name == "kumar-traversals-best")
     assert "-2 to 2" not in caption
     assert "where a heading says so, they count standard deviations of its codes" in caption
 
@@ -173,3 +174,17 @@ def test_what_cannot_be_shown_is_said(table, tmp_path):
     with pytest.raises(NotInStudyError, match="cannot be shown: dSprites, β-VAE"):
         best_traversals(Results("s", table, runs=tmp_path))
     assert values_per_image(Results("s", table, runs=tmp_path)) == {}
+
+
+def test_traversals_at_the_papers_settings_say_what_the_study_lacks(trained):
+    sprites = Results("s", trained.table.assign(data="dsprites"), runs=trained.runs)
+    with pytest.raises(NotInStudyError, match="none of the settings"):
+        paper_traversals(trained)
+    with pytest.raises(NotInStudyError, match="scores only"):
+        paper_traversals(Results("s", sprites.table))
+    found = paper_traversals(sprites, columns=3)
+    assert list(found) == ["dsprites"]
+    said = " ".join(texts(found["dsprites"]))
+    assert said.startswith("dSprites, β-VAE (β = 1)")
+    lacking = "lacks β-VAE 4, DIP-VAE-II 5, β-VAE 60, DIP-VAE-II 500, DIP-VAE-I 10."
+    assert lacking in said.replace("\n", " ")

@@ -37,6 +37,28 @@ from unweave.training.run import SPEC
 from unweave.training.spec import RunSpec
 
 _SHOWN = 12  # attributes in the paper's table 2
+# The settings of the paper's traversals: Figures 3 and 4 (2D Shapes), 5 (CelebA) and 6 (Chairs). A strength that the
+# paper does not state is that of the best run.
+_IN_THE_PAPER: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "dsprites": (
+        {"method": "beta_vae", "strength": 1},
+        {"method": "beta_vae", "strength": 4},
+        {"method": "dip_vae_ii", "strength": 5},
+        {"method": "beta_vae", "strength": 60},
+        {"method": "dip_vae_ii", "strength": 500},
+        {"method": "dip_vae_i", "strength": 10},
+    ),
+    "celeba": (
+        {"method": "beta_vae", "strength": 1},
+        {"method": "beta_vae", "strength": 4},
+        {"method": "dip_vae_i"},
+    ),
+    "chairs3d_masks": (
+        {"method": "beta_vae", "strength": 1},
+        {"method": "beta_vae", "strength": 4},
+        {"method": "dip_vae_i"},
+    ),
+}
 _PANEL = 2.1  # inches: the height of a panel, with its axis
 
 
@@ -110,11 +132,13 @@ def best_traversals(
     columns: int = 9,
     settings: Sequence[Mapping[str, Any]] | None = None,
     latents: Sequence[int] | None = None,
+    note: str = "",
 ) -> dict[str, Figure]:
     """Per data set the traversals of the best run of each method, two methods side by side.
 
     With ``settings`` the best run at each of them is shown instead, [{"method": "dip_vae_i", "strength": 10}] by the
-    columns of the results ({"run": "…"} is a single run); with ``latents`` these latents only, in this order.
+    columns of the results ({"run": "…"} is a single run); with ``latents`` these latents only, in this order. ``note``
+    stands below each figure.
     """
     if results.runs is None:
         raise NotInStudyError("traversals need the trained models; the study has scores only")
@@ -137,8 +161,40 @@ def best_traversals(
         blocks.setdefault(name, []).append(Block(heading, about, rows))
     if not blocks:
         raise NotInStudyError(f"the best runs cannot be shown: {'; '.join(problems)}")
-    note = f"Not shown: {'; '.join(problems)}" if problems else ""
+    note = " ".join(filter(None, [note, f"Not shown: {'; '.join(problems)}" if problems else ""]))
     return {name: paper_grid(of_data, across=2, note=note) for name, of_data in blocks.items()}
+
+
+def paper_traversals(results: Results, metric: str = "sap", columns: int = 9) -> dict[str, Figure]:
+    """Per data set of the paper the traversals of the best run at each of the settings that it shows.
+
+    Settings that the study does not have are left out, and said below the figure.
+    """
+    figures = {}
+    for name, settings in _IN_THE_PAPER.items():
+        of_data = results.table[results.table["data"] == name]
+        known = [setting for setting in settings if _has(of_data, setting)]
+        if known:
+            part = Results(results.name, of_data, results.runs)
+            left_out = [_words(setting) for setting in settings if setting not in known]
+            note = f"Of the paper's settings the study lacks {', '.join(left_out)}." if left_out else ""
+            figures |= best_traversals(part, metric, columns, known, note=note)
+    if not figures:
+        raise NotInStudyError("the study has none of the settings of the paper's traversals")
+    return figures
+
+
+def _has(table: pd.DataFrame, setting: Mapping[str, Any]) -> bool:
+    chosen = table
+    for column, value in setting.items():
+        chosen = chosen[chosen[column] == value]
+    return not chosen.empty
+
+
+def _words(setting: Mapping[str, Any]) -> str:
+    """A setting as a text: "β-VAE 4"."""
+    strength = f" {setting['strength']:g}" if "strength" in setting else ""
+    return f"{method_name(setting['method'], '')}{strength}"
 
 
 def _best_at(table: pd.DataFrame, metric: str, settings: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -218,8 +274,16 @@ _EXHIBITS = (
     ),
     Exhibit(
         "kumar-fig03-traversals",
-        "Latent traversals of the best run of each method",
+        "Latent traversals at the settings of the paper",
         "Kumar et al., Figures 3 to 6",
+        "A picture per data set: the run with the highest SAP score at each of the paper's settings that the study "
+        "has. Rows are as in the next picture.",
+        paper_traversals,
+    ),
+    Exhibit(
+        "kumar-traversals-best",
+        "Latent traversals of the best run of each method",
+        "as Kumar et al., Figures 3 to 6",
         "A picture per data set. Each row moves one latent, by the values below the last row, and leaves the others at "
         "the code of one image; latents with the largest KL first. The values are the latent's own; where a heading "
         "says so, they count standard deviations of its codes from their mean, and the KL is to a Gaussian with the "

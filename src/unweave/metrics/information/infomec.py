@@ -12,12 +12,18 @@ from unweave.metrics.information.mutual_information import entropy, mutual_infor
 from unweave.metrics.registry import register_metric
 from unweave.metrics.result import Score
 from unweave.metrics.sample import Sample
+from unweave.metrics.solvers.standardise import standardise_samples
 from unweave.parameters import Count, Seed
 
 
-@register_metric("infomec", label="InfoMEC", takes="sample")
+@register_metric("infomec", label="InfoMEC", takes="split", in_sample=True)
 def infomec(
-    sample: Sample, *, discrete_latents: bool = False, num_neighbors: Count = 10, seed: Seed = 0
+    train: Sample,
+    test: Sample | None = None,
+    *,
+    discrete_latents: bool = False,
+    num_neighbors: Count = 10,
+    seed: Seed = 0,
 ) -> Score:
     """InfoM (the value), InfoC and InfoE: modularity, compactness and explicitness in terms of information.
 
@@ -30,7 +36,9 @@ def infomec(
     ``mutual_info_classif``. A latent is active if its range exceeds 1/20 of the largest range (0 if discrete), so
     the scores depend on the scale of each latent. The regression has no penalty, balanced classes and 100 steps
     of L-BFGS, as in the authors' program; where classes can be separated, the number of steps decides how near to
-    1 InfoE comes.
+    1 InfoE comes. Its log loss is that of the points to judge on. The authors take those that it learned from, where D
+    latents of noise reach 1 if there are few points; on other points it is below 0 where predictions are worse than
+    guessing. InfoM and InfoC are of the points to learn from.
 
     A latent (factor) without information counts as undecided, 1/K (1/D). With one factor InfoM is 1. With one
     active latent InfoC is nan, as it is without any (all latents constant), when InfoM is 0. Factor values seen
@@ -61,18 +69,18 @@ def infomec(
     >>> {name: round(score.details[name], 1) for name in ("infom", "infoc", "infoe")}
     {'infom': 1.0, 'infoc': 1.0, 'infoe': 1.0}
     """
-    varying = varying_factors(sample)
-    codes = sample.codes
-    labels = np.stack([np.unique(v, return_inverse=True)[1] for v in sample.factors[:, varying].T], axis=1)
+    test = train if test is None else test
+    varying = varying_factors(train)
+    codes = train.codes
+    labels = np.stack([np.unique(v, return_inverse=True)[1] for v in train.factors[:, varying].T], axis=1)
     ranges = np.ptp(codes, axis=0)
     if discrete_latents:
         categories = np.stack([np.unique(z, return_inverse=True)[1] for z in codes.T], axis=1)
         information = mutual_information_matrix(categories, labels)
-        active, inputs = ranges > 0, _one_hot().fit_transform(codes)
+        encoder = _one_hot().fit(codes)
+        active, inputs, judged = ranges > 0, encoder.transform(codes), encoder.transform(test.codes)
     else:
-        from unweave.metrics.solvers.standardise import standardise
-
-        inputs = standardise(codes)
+        inputs, judged = (part.codes for part in standardise_samples(train, test))
         information = _neighbour_information(inputs, labels, num_neighbors, seed)
         active = ranges > ranges.max() / 20
     matrix = np.zeros((codes.shape[1], len(varying)))
@@ -82,7 +90,8 @@ def infomec(
     infoc = _above_chance(_shares(kept.T), chance=1 / len(kept)) if len(kept) > 1 else float("nan")
     per_factor, converged = np.full(len(varying), np.nan), np.ones(len(varying), dtype=bool)
     for k, values in zip(np.flatnonzero(varying), labels.T, strict=True):
-        loss, converged[k] = _prediction_loss(inputs, values)
+        known = np.unique(train.factors[:, k])
+        loss, converged[k] = _prediction_loss(inputs, values, judged, _positions(test.factors[:, k], known))
         per_factor[k] = 1.0 - loss / np.log(values.max() + 1)
     details = {
         "infom": infom,
@@ -169,15 +178,24 @@ def _one_hot() -> Any:
         drop=None,
         sparse_output=True,
         dtype=np.float64,
-        handle_unknown="error",
+        handle_unknown="ignore",
         min_frequency=None,
         max_categories=None,
     )
 
 
-def _prediction_loss(inputs: Any, labels: IntArray) -> tuple[float, bool]:
+def _positions(values: IntArray, known: IntArray) -> IntArray:
+    """Where each of the values stands among the known ones, which are sorted; -1 where it does not."""
+    position = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    return np.where(known[position] == values, position, -1)
+
+
+def _prediction_loss(inputs: Any, labels: IntArray, judged: Any, truth: IntArray) -> tuple[float, bool]:
+    """The log loss of ``truth`` given ``judged``, of what was learned from the others, and whether that converged.
+
+    A value that there was nothing to learn of, -1, has the probability 0, which counts as rounding.
+    """
     from sklearn.exceptions import ConvergenceWarning
-    from sklearn.metrics import log_loss
 
     from unweave.metrics.solvers.logistic_regression import logistic_regression, one_thread
 
@@ -185,7 +203,11 @@ def _prediction_loss(inputs: Any, labels: IntArray) -> tuple[float, bool]:
     with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(inputs, labels)
-    return float(log_loss(labels, model.predict_proba(inputs))), bool(model.n_iter_.max() < 100)
+        probabilities = model.predict_proba(judged)
+    rounding = np.finfo(probabilities.dtype).eps
+    chosen = np.where(truth < 0, 0.0, probabilities[np.arange(len(truth)), truth])
+    loss = -np.log(np.clip(chosen, rounding, 1 - rounding)).mean()
+    return float(loss), bool(model.n_iter_.max() < 100)
 
 
 def _shares(matrix: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 from unweave.arrays import FloatArray, IntArray
 from unweave.metrics.interventions.votes import (
     Interventions,
-    TableInterventions,
+    RowInterventions,
     VoteSource,
     vote_blocks,
     vote_source,
@@ -38,7 +38,7 @@ _ITERATIONS = 100
     images=lambda params: 2 * params["batch_size"] * (params["num_train"] + params["num_eval"]),
 )
 def beta_vae(
-    representation: Interventions | TableInterventions,
+    representation: Interventions | RowInterventions,
     *,
     seed: Seed = 0,
     batch_size: Count = 64,
@@ -89,7 +89,7 @@ def beta_vae(
 
 
 def held_factor_accuracy(
-    representation: Interventions | TableInterventions,
+    representation: Interventions | RowInterventions,
     fit: Fit,
     *,
     seed: int,

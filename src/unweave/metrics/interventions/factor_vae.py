@@ -10,7 +10,7 @@ from annotated_types import Ge
 from unweave.arrays import BoolArray, FloatArray, IntArray
 from unweave.metrics.interventions.votes import (
     Interventions,
-    TableInterventions,
+    RowInterventions,
     VoteSource,
     vote_blocks,
     vote_source,
@@ -37,7 +37,7 @@ Prune = Literal["std", "variance"] | None
     images=lambda params: params["batch_size"] * (params["num_train"] + params["num_eval"]),
 )
 def factor_vae(
-    representation: Interventions | TableInterventions,
+    representation: Interventions | RowInterventions,
     *,
     seed: Seed = 0,
     batch_size: AtLeastTwo = 64,

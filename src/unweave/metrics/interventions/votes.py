@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -85,53 +86,69 @@ class VoteSource(Protocol):
         """
 
 
-class TableInterventions:
-    """The rows of a sample as a representation: for codes that cannot be asked for other factors.
+class RowInterventions:
+    """Rows with known factors as a representation: for codes that cannot be asked for other factors.
 
     A held factor has the value of a row drawn uniformly among those whose value another row has too. The rows
     of a batch that holds it are drawn uniformly, with replacement, among all with this value; the second row of
     a pair is never the first again (else pairs of a factor with many values would be recognised by how small
     their differences are). The other factors are as they are in these rows: independent of the held one only if
-    they are so in the sample.
+    they are so among all rows.
 
     A factor of which no value occurs twice cannot be held: ArgumentError.
 
     Parameters
     ----------
-    sample
-        the rows.
+    factors
+        (n, K) of the rows.
+    codes_of
+        gives the codes (m, D) of positions (m,) of rows, and may draw from the generator what is random about them.
     test
         other rows, from which the votes to judge on are drawn; a factor that cannot be held among them is left out.
-        None: both are drawn from ``sample``.
+        None: all are drawn from the same rows.
+
+    Examples
+    --------
+    >>> factors = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> rows = RowInterventions(factors, lambda positions, rng: 1.0 * factors[positions])
+    >>> votes = rows.votes(1, 2, 3, "pair", np.random.RandomState(0))
+    >>> votes.factor, np.array_equal(votes.codes[0, 0, :, 1], votes.codes[0, 1, :, 1])
+    (array([0]), False)
     """
 
-    def __init__(self, sample: Sample, test: Sample | None = None) -> None:
-        self.num_factors = sample.factors.shape[1]
-        self.varying = np.flatnonzero((sample.factors != sample.factors[0]).any(axis=0))
+    def __init__(
+        self,
+        factors: IntArray,
+        codes_of: Callable[[IntArray, Random], FloatArray],
+        test: RowInterventions | None = None,
+    ) -> None:
+        self.factors: IntArray = factors
+        self.num_factors = factors.shape[1]
+        self.varying = np.flatnonzero((factors != factors[0]).any(axis=0))
         self.judging = self
         if test is not None:
             self.varying = np.array([k for k in self.varying if _can_be_held(test.factors[:, k])], np.int64)
-            self.judging = TableInterventions._of(test, self.varying)
-        self._codes = sample.codes
-        self._groups = {k: _Groups(k, sample.factors[:, k]) for k in self.varying.tolist()}
+            self.judging = RowInterventions._holding(test, self.varying)
+        self._codes_of = codes_of
+        self._groups: dict[int, _Groups] = {}
 
     @classmethod
-    def _of(cls, sample: Sample, varying: IntArray) -> TableInterventions:
-        """A table of which only some factors are held."""
-        table = cls(sample._replace(factors=np.zeros_like(sample.factors)))
-        table.varying = varying
-        table._groups = {k: _Groups(k, sample.factors[:, k]) for k in varying.tolist()}
-        return table
+    def _holding(cls, rows: RowInterventions, varying: IntArray) -> RowInterventions:
+        """The same rows, of which only some factors are held."""
+        chosen = copy.copy(rows)
+        chosen.varying, chosen.judging = varying, chosen
+        return chosen
 
     def sample(self, n: int, rng: Random) -> FloatArray:
         """Codes (n, D) of rows drawn uniformly with replacement."""
-        return self._codes[rng.randint(len(self._codes), size=n)]
+        return self._codes_of(rng.randint(len(self.factors), size=n), rng)
 
     def votes(self, number: int, batches: int, batch_size: int, held: Held, rng: Random) -> Votes:
         """Draw votes as :class:`VoteSource` says."""
         factor = self.varying[rng.randint(len(self.varying), size=number)]
         rows = np.empty((number, batches, batch_size), dtype=np.int64)
-        for k, groups in self._groups.items():
+        for k in self.varying.tolist():
+            groups = self._group(k)
             chosen = np.flatnonzero(factor == k)
             if held == "pair":
                 rows[chosen, 0] = groups.first(rng, (len(chosen), batch_size))
@@ -141,7 +158,32 @@ class TableInterventions:
             else:
                 rows[chosen, :, :1] = groups.first(rng, (len(chosen), batches, 1))
                 rows[chosen, :, 1:] = groups.fellows(rng, rows[chosen, :, :1], batch_size - 1)
-        return Votes(factor, self._codes[rows])
+        return Votes(factor, self._codes_of(rows.ravel(), rng).reshape(*rows.shape, -1))
+
+    def _group(self, k: int) -> _Groups:
+        if k not in self._groups:
+            self._groups[k] = _Groups(k, self.factors[:, k])
+        return self._groups[k]
+
+
+class TableInterventions(RowInterventions):
+    """The rows of a sample as a representation: :class:`RowInterventions` of codes that are there already.
+
+    Parameters
+    ----------
+    sample
+        the rows.
+    test
+        other rows, from which the votes to judge on are drawn; None: all are drawn from ``sample``.
+    """
+
+    def __init__(self, sample: Sample, test: Sample | None = None) -> None:
+        judging = None
+        if test is not None:
+            judging = RowInterventions(test.factors, lambda rows, rng: test.codes[rows])
+        super().__init__(sample.factors, lambda rows, rng: sample.codes[rows], judging)
+        for k in self.varying.tolist():
+            self._group(k)  # raises if the factor cannot be held
 
 
 def _can_be_held(values: IntArray) -> bool:
@@ -151,16 +193,17 @@ def _can_be_held(values: IntArray) -> bool:
 
 
 class _Groups:
-    """The rows of a table by the value of one factor: those of row i are ``order[start[i] :][:count[i]]``."""
+    """The rows by the value of one factor: those of group g are ``order[start[g] :][:count[g]]``."""
 
     def __init__(self, factor: int, values: IntArray) -> None:
-        _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
-        self.order = np.argsort(group, kind="stable")
-        self.count = sizes[group]
-        self.start = (np.cumsum(sizes) - sizes)[group]
+        _, group, self.count = np.unique(values, return_inverse=True, return_counts=True)
+        small = np.int32 if len(values) < 2**31 else np.int64  # there are up to a million rows
+        self.group = group.astype(small)
+        self.start = np.cumsum(self.count) - self.count
+        self.order = np.argsort(self.group, kind="stable").astype(small)
         self.position = np.empty_like(self.order)
-        self.position[self.order] = np.arange(len(values))
-        self.repeated = np.flatnonzero(self.count > 1)
+        self.position[self.order] = np.arange(len(values), dtype=small)
+        self.repeated = np.flatnonzero(self.count[self.group] > 1).astype(small)
         if not len(self.repeated):
             raise ArgumentError(
                 f"factors[:, {factor}]",
@@ -170,19 +213,21 @@ class _Groups:
 
     def first(self, rng: Random, shape: tuple[int, ...]) -> IntArray:
         """Rows whose value another row has too."""
-        return self.repeated[rng.randint(len(self.repeated), size=shape)]
+        rows: IntArray = self.repeated[rng.randint(len(self.repeated), size=shape)]
+        return rows
 
     def others(self, rng: Random, rows: IntArray, shape: tuple[int, ...]) -> IntArray:
         """For each of the rows another one with the same value."""
-        start, count = self.start[rows], self.count[rows]
+        start, count = self.start[self.group[rows]], self.count[self.group[rows]]
         step = 1 + np.floor(rng.random_sample(shape) * (count - 1)).astype(np.int64)
         others: IntArray = self.order[start + (self.position[rows] - start + step) % count]
         return others
 
     def fellows(self, rng: Random, rows: IntArray, n: int) -> IntArray:
         """For rows (..., 1) any n with the same value (..., n)."""
-        step = np.floor(rng.random_sample((*rows.shape[:-1], n)) * self.count[rows]).astype(np.int64)
-        fellows: IntArray = self.order[self.start[rows] + step]
+        group = self.group[rows]
+        step = np.floor(rng.random_sample((*rows.shape[:-1], n)) * self.count[group]).astype(np.int64)
+        fellows: IntArray = self.order[self.start[group] + step]
         return fellows
 
 
@@ -272,10 +317,10 @@ class SpaceVotes:
         return codes
 
 
-def vote_source(representation: Interventions | TableInterventions) -> VoteSource:
+def vote_source(representation: Interventions | RowInterventions) -> VoteSource:
     """What draws the batches. Fewer than two factors with more than one value: ArgumentError."""
     source: VoteSource
-    source = representation if isinstance(representation, TableInterventions) else SpaceVotes(representation)
+    source = representation if isinstance(representation, RowInterventions) else SpaceVotes(representation)
     if len(source.varying) < 2:
         value = f"{len(source.varying)} of {source.num_factors} with more than one value"
         raise ArgumentError("factors", value, "needs two: which factor is held is what the metric asks")

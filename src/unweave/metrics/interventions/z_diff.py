@@ -8,7 +8,7 @@ import numpy as np
 
 from unweave.arrays import FloatArray, IntArray
 from unweave.metrics.interventions.beta_vae import Predict, held_factor_accuracy
-from unweave.metrics.interventions.votes import Interventions, TableInterventions
+from unweave.metrics.interventions.votes import Interventions, RowInterventions
 from unweave.metrics.registry import register_metric
 from unweave.metrics.result import Score
 from unweave.parameters import Count, Positive, Seed
@@ -26,7 +26,7 @@ _ITERATIONS = 1_000
     renamed={"penalty": "C"},
 )
 def z_diff(
-    representation: Interventions | TableInterventions,
+    representation: Interventions | RowInterventions,
     *,
     seed: Seed = 0,
     batch_size: Count = 64,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unweave.metrics.interventions.factor_vae import AtLeastTwo, Prune, factor_vae
-from unweave.metrics.interventions.votes import Interventions, TableInterventions
+from unweave.metrics.interventions.votes import Interventions, RowInterventions
 from unweave.metrics.registry import register_metric
 from unweave.metrics.result import Score
 from unweave.parameters import Count, NonNegative, Seed
@@ -18,7 +18,7 @@ from unweave.parameters import Count, NonNegative, Seed
     images=lambda params: params["batch_size"] * (params["num_train"] + params["num_eval"]),
 )
 def z_min_variance(
-    representation: Interventions | TableInterventions,
+    representation: Interventions | RowInterventions,
     *,
     seed: Seed = 0,
     batch_size: AtLeastTwo = 200,

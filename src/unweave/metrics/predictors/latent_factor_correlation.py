@@ -24,13 +24,14 @@ def _per_factor(score: Score, names: Sequence[str]) -> Mapping[str, float]:
 @register_metric(
     "latent_factor_correlation",
     label="correlation",
-    takes="sample",
+    takes="split",
+    in_sample=True,
     factors="any",
     rows=_per_factor,
     in_all=False,
 )
 def latent_factor_correlation(
-    sample: Sample, *, method: Literal["spearman", "pearson"] = "spearman"
+    train: Sample, test: Sample | None = None, *, method: Literal["spearman", "pearson"] = "spearman"
 ) -> Score:
     r"""How strongly the best latent of each factor is correlated with it.
 
@@ -38,7 +39,8 @@ def latent_factor_correlation(
 
     Other than mcc, one latent may serve several factors, and every factor counts. The multi-stage paper (2020, figure
     16) shows such a correlation of its one latent z with a factor that the model was not given, the mass of a pendulum:
-    score the part "z" alone, and read the factor's own row, ``latent_factor_correlation.mass``.
+    score the part "z" alone, and read the factor's own row, ``latent_factor_correlation.mass``. Which latent is the
+    best is decided on the points to learn from, its correlation is that of the points to judge on.
 
     A constant latent or factor has correlation 0. Under 2 points: ArgumentError.
 
@@ -51,8 +53,8 @@ def latent_factor_correlation(
     Returns
     -------
     Score
-        ``details``: ``matrix`` (D, K) of correlations with their signs; ``per_factor`` (K,), the largest absolute one
-        of each factor; ``codes`` (K,), the latent that has it.
+        ``details``: ``matrix`` (D, K) of correlations with their signs, of the points to judge on; ``codes`` (K,), the
+        best latent of each factor; ``per_factor`` (K,), its absolute correlation.
 
     Examples
     --------
@@ -61,9 +63,12 @@ def latent_factor_correlation(
     >>> score.details["per_factor"].round(1)
     array([1. , 0.1])
     """
-    check_rows(len(sample.codes))
-    matrix = correlation_matrix(sample.codes, sample.factors, method)
-    codes = np.abs(matrix).argmax(axis=0)
+    check_rows(len(train.codes))
+    matrix = known = correlation_matrix(train.codes, train.factors, method)
+    if test is not None:
+        check_rows(len(test.codes))
+        matrix = correlation_matrix(test.codes, test.factors, method)
+    codes = np.abs(known).argmax(axis=0)
     per_factor = np.abs(matrix)[codes, np.arange(matrix.shape[1])]
     details = {"matrix": matrix, "per_factor": per_factor, "codes": codes}
     return Score(float(per_factor.mean()), details, {"method": method})

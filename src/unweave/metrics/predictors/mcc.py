@@ -15,13 +15,14 @@ from unweave.metrics.sample import Sample
 Method = Literal["pearson", "spearman"]
 
 
-@register_metric("mcc", label="MCC", takes="sample", factors="any")
-def mcc(sample: Sample, *, method: Method = "pearson") -> Score:
+@register_metric("mcc", label="MCC", takes="split", in_sample=True, factors="any")
+def mcc(train: Sample, test: Sample | None = None, *, method: Method = "pearson") -> Score:
     """Mean correlation coefficient of codes and factors, each used once, under the best assignment.
 
     The mean |correlation| over the min(D, K) pairs of a code and a factor with the largest sum; other codes or
     factors are left over. Factors count as numbers, whole or continuous: a category in arbitrary order scores
-    low.
+    low. The assignment is that of the points to learn from, correlations are those of the points to judge on; among
+    many codes of noise, the best on the same points are always correlated with something.
 
     A constant code or factor has correlation 0 with everything and counts. Under 2 points: ArgumentError.
 
@@ -33,7 +34,8 @@ def mcc(sample: Sample, *, method: Method = "pearson") -> Score:
     Returns
     -------
     Score
-        ``details``: ``matrix`` (D, K) of |correlation|; ``codes`` and ``factors``, the pairs; ``per_pair``.
+        ``details``: ``matrix`` (D, K) of |correlation| on the points to judge on; ``codes`` and ``factors``, the
+        pairs; ``per_pair``.
 
     References
     ----------
@@ -48,9 +50,12 @@ def mcc(sample: Sample, *, method: Method = "pearson") -> Score:
     """
     from scipy.optimize import linear_sum_assignment
 
-    check_rows(len(sample.codes))
-    matrix = np.abs(correlation_matrix(sample.codes, sample.factors, method))
-    codes, factors = linear_sum_assignment(matrix, maximize=True)
+    check_rows(len(train.codes))
+    matrix = known = np.abs(correlation_matrix(train.codes, train.factors, method))
+    if test is not None:
+        check_rows(len(test.codes))
+        matrix = np.abs(correlation_matrix(test.codes, test.factors, method))
+    codes, factors = linear_sum_assignment(known, maximize=True)
     per_pair = matrix[codes, factors]
     details = {"matrix": matrix, "codes": codes, "factors": factors, "per_pair": per_pair}
     return Score(float(per_pair.mean()), details, {"method": method})
