@@ -36,7 +36,7 @@ def test_the_runs_fit_into_the_time(photographs, minutes):
 
 
 def test_more_time_gives_larger_images_and_more_runs(photographs):
-    short, long = (choose(photographs, minutes, seconds_per_step=cost) for minutes in (1, 60))
+    short, long = (choose(photographs, minutes, seconds_per_step=cost) for minutes in (0.3, 60))
     assert (short.side, long.side) == (32, 64)
     assert len(short.settings) * short.seeds < len(long.settings) * long.seeds
     assert short.steps < long.steps

@@ -1,13 +1,13 @@
 """From a folder to the results; interrupted, repeated, refused."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import unweave as uw
-from unweave.discovery import discover as module
 from unweave.discovery import runs as runs_module
 from unweave.discovery.factors import Factor, describe_factors, traversal_codes
 from unweave.discovery.labels import LabelColumn
@@ -18,6 +18,7 @@ from unweave.discovery.sureness import headline, not_discovered
 from unweave.errors import ArgumentError, DataError
 from unweave.training.loop import TrainingError
 
+module = import_module("unweave.discovery.discover")  # the package shows the function of this name
 QUICK = {"steps": 2, "seeds": 2, "latent_size": 3}
 
 

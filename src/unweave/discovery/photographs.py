@@ -157,7 +157,7 @@ def _kept(folder: Path, store: Path, listing: str) -> Photographs | None:
         facts = read_json(store / _FACTS, limit=1 << 30)
         if facts.get("listing") != listing:
             return None
-        images = np.load(store / _ARRAY, mmap_mode="r", allow_pickle=False)
+        images = np.load(store / _ARRAY, allow_pickle=False)
         return _photographs(folder, images, facts)
     except (OSError, DataError, ValueError, KeyError, TypeError):
         return None
@@ -241,8 +241,8 @@ def _try_image(path: Path, side: int, channels: int) -> ByteArray | str:
 
 
 def _without(folder: Path, name: str, why: str) -> str:
-    """The reason without the path that it begins with."""
-    return why.removeprefix(f"{folder / name}: ")
+    """The reason without the path of the file."""
+    return why.replace(f"{folder / name}: ", "").replace(str(folder / name), "the file")
 
 
 def _stored_side(headers: Sequence[ImageHeader]) -> int:

@@ -106,7 +106,7 @@ def train_runs(plan: Plan, data: Dataset, folder: Path, seconds: float | None) -
 
 def _train(plan: Plan, setting: Setting, seed: int, data: Dataset, out: Path) -> Run:
     method = create_method(plan, setting, data)
-    rate = {"peak": plan.learning_rate, "warmup": max(1, plan.steps // 20), "shape": "cosine"}
+    rate = {"peak": plan.learning_rate, "warmup": plan.steps // 20, "shape": "cosine"}
     return train(
         method,
         data,
