@@ -34,7 +34,7 @@ Examples:
   unweave train beta_vae --data dsprites --steps 5000 --set beta=4
   unweave evaluate runs/RUN         every metric of the papers
   unweave study run locatello-small  a whole study, with the paper's figures
-  unweave zoo list                  trained models that come with the package
+  unweave zoo list                  trained models that come with unweave
 
 Data is kept in the folder $UNWEAVE_DATA, or else in your cache folder.
 """
