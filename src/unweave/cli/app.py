@@ -11,6 +11,7 @@ from unweave import __version__
 from unweave.cli import data, study
 from unweave.cli.demo import demo
 from unweave.cli.evaluate import evaluate, score
+from unweave.cli.explore import explore, names
 from unweave.cli.listing import methods, metrics
 from unweave.cli.train import train
 
@@ -31,6 +32,7 @@ Examples:
   unweave methods                   the methods and their hyperparameters
   unweave train beta_vae --data dsprites --steps 5000 --set beta=4
   unweave evaluate runs/RUN         every metric of the papers
+  unweave explore runs/RUN          move its codes, in a page of one file
   unweave study run locatello-small  a whole study, with the paper's figures
 
 Data is kept in the folder $UNWEAVE_DATA, or else in your cache folder.
@@ -52,6 +54,8 @@ app.command()(methods)
 app.command()(evaluate)
 app.command()(score)
 app.command()(metrics)
+app.command()(explore)
+app.command()(names)
 app.add_typer(data.app, name="data")
 app.add_typer(study.app, name="study")
 

@@ -32,8 +32,8 @@ from unweave.methods.registry import build, extensions_of, unknown_names
 from unweave.parameters import Count, Seed, check_value
 from unweave.training.checkpoint import MODEL, load_weights, steps_in
 from unweave.training.history import Record, read_history
-from unweave.training.names import read_names
 from unweave.training.images import images_to_tensor, tensor_to_images
+from unweave.training.names import read_names
 from unweave.training.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -312,9 +312,7 @@ def load(
         method.remember_labels(labels)
     method.fresh = False
     method.eval()
-    return Run(
-        spec, method, folder, step, read_history(folder / HISTORY), names=read_names(folder)
-    )
+    return Run(spec, method, folder, step, read_history(folder / HISTORY), names=read_names(folder))
 
 
 def steps_done(folder: Path) -> int:
