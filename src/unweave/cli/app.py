@@ -12,6 +12,7 @@ from unweave.cli import data, study, zoo
 from unweave.cli.demo import demo
 from unweave.cli.discover import discover
 from unweave.cli.evaluate import evaluate, score
+from unweave.cli.explore import explore, names
 from unweave.cli.listing import methods, metrics
 from unweave.cli.train import train
 
@@ -33,6 +34,7 @@ Examples:
   unweave methods                   the methods and their hyperparameters
   unweave train beta_vae --data dsprites --steps 5000 --set beta=4
   unweave evaluate runs/RUN         every metric of the papers
+  unweave explore runs/RUN          move its codes, in a page of one file
   unweave study run locatello-small  a whole study, with the paper's figures
   unweave zoo list                  trained models that come with unweave
 
@@ -56,6 +58,8 @@ app.command()(methods)
 app.command()(evaluate)
 app.command()(score)
 app.command()(metrics)
+app.command()(explore)
+app.command()(names)
 app.add_typer(data.app, name="data")
 app.add_typer(study.app, name="study")
 app.add_typer(zoo.app, name="zoo")

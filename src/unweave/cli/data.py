@@ -14,6 +14,7 @@ from unweave.errors import ArgumentError, UnweaveError
 if TYPE_CHECKING:
     from unweave.data.dataset import Dataset
     from unweave.data.storage.status import FileStatus, Status
+    from unweave.training import Run
 
 app = typer.Typer(
     help="List, download, prepare and show data sets.",
@@ -185,6 +186,26 @@ def load_data(name: str, size: int | None, folder: Path | None, split: str | Non
             raise ArgumentError("--size", size, error.allowed) from error
         if error.argument == "split":
             raise ArgumentError("--split", split, error.allowed) from error
+        raise
+
+
+def load_run_data(run: Run, name: str | None, size: int | None, split: str | None) -> Dataset:
+    """The data of a run, or others by name; if the run's folder has moved, the message names the option."""
+    from unweave.data.registry import load_described
+    from unweave.data.split import part_of_same_split
+
+    described = dict(run.spec.data)
+    if name is None and (part := part_of_same_split(described.get("split"), split)) is not None:
+        described["split"] = split = part
+    if name is not None or size is not None:
+        return load_data(name or described["name"], size, None, split)
+    try:
+        return load_described(described, run.spec.folder)
+    except ArgumentError as error:
+        if error.argument == "data" and run.spec.folder:
+            where = run.spec.folder.get("path")
+            message = f"the run was trained on {where}, which is not there any more: say where it is"
+            raise ArgumentError("--data", None, message) from error
         raise
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from unweave.cli import output
-from unweave.cli.data import load_data
+from unweave.cli.data import load_run_data
 from unweave.cli.options import (
     ImageSize,
     Imports,
@@ -154,17 +154,10 @@ def evaluate(
 
         check_name(data)
     from unweave import evaluation as room
-    from unweave.data.split import part_of_same_split
     from unweave.training import load
 
     loaded = load(run)
-    described = dict(loaded.spec.data)
-    if data is None and (part_scored := part_of_same_split(described.get("split"), split)) is not None:
-        described["split"] = split = part_scored
-    if data is None and size is None:
-        images = _remembered(described, loaded.spec.folder)
-    else:
-        images = load_data(data or described["name"], size, None, split)
+    images = load_run_data(loaded, data, size, split)
     options: Any = {"protocol": protocol, "seed": seed, "num_train": num_train, "num_test": num_test}
     options |= {"labels": labels, "part": part, "bootstrap": bootstrap, "params": _params(settings or [])}
     scores: dict[str, Any] = {}
@@ -180,21 +173,6 @@ def evaluate(
         warned = ": the codes know the factors that they are scored against" if mode == "given" else ""
         print(f"labels {mode}{warned}")
     return _show(scores, failed, json_file, protocol)
-
-
-def _remembered(described: dict[str, Any], folder: dict[str, str]) -> Any:
-    """The data of a run; if its folder has moved, the message names the option."""
-    from unweave.data.registry import load_described
-
-    try:
-        return load_described(described, folder)
-    except ArgumentError as error:
-        if error.argument == "data" and folder:
-            message = (
-                f"the run was trained on {folder.get('path')}, which is not there any more: say where it is"
-            )
-            raise ArgumentError("--data", None, message) from error
-        raise
 
 
 def _names(text: str) -> list[str]:

@@ -45,7 +45,11 @@ def factor_matrices(codes: SingleArray, factors: IntArray) -> dict[str, FloatArr
     learn = int(_LEARN * len(codes))
     try:
         score = dci(
-            codes[:learn], factors[:learn], test=(codes[learn:], factors[learn:]), learner="gbt", standardised=False
+            codes[:learn],
+            factors[:learn],
+            test=(codes[learn:], factors[learn:]),
+            learner="gbt",
+            standardised=False,
         )
     except UnweaveError:  # of some samples nothing can be learned
         return result

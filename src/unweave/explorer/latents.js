@@ -36,7 +36,7 @@ function sliderRow({ column, active }) {
   const use = element("span", { class: "use quiet", text: latent.measure ? shortNumber(latent.importance) : "" });
   if (latent.measure) use.title = latent.measure === "KL" ? "KL in nats" : "standard deviation of the codes";
   const row = element("div", { class: `slider ${active ? "" : "inactive"}`, "data-column": column },
-    labelOf(column), use, element("div", { class: "track" }, hills, bar, input), value);
+    labelOf(column), use, element("div", { class: "track" }, hills, element("div", { class: "span" }, bar), input), value);
   if (!active) row.title = "Not in use: the model ignores this latent";
   sliders.set(column, { row, input, hills, bar, value });
   return row;

@@ -136,7 +136,7 @@ def record(function: Function, examples: Sequence[Sequence[Tensor]], name: str) 
         programs.append(recorder.program(outputs))
     if any(not _same(programs[0], other) for other in programs[1:]):
         message = (
-            "it does not do the same for every input: it draws random numbers, or decides by values what to compute"
+            "it does other things for other inputs: it draws random numbers, or decides by values what to do"
         )
         raise _unsupported(name, message)
     return programs[0]
@@ -154,7 +154,10 @@ def _same(one: Program, other: Program) -> bool:
     if one.outputs != other.outputs or len(one.layers) != len(other.layers):
         return False
     for left, right in zip(one.layers, other.layers, strict=True):
-        facts = [(layer.kind, layer.inputs, layer.shape, layer.options, list(layer.constants)) for layer in (left, right)]
+        facts = [
+            (layer.kind, layer.inputs, layer.shape, layer.options, list(layer.constants))
+            for layer in (left, right)
+        ]
         if facts[0] != facts[1]:
             return False
         arrays = zip(left.constants.values(), right.constants.values(), strict=True)
@@ -210,7 +213,9 @@ class _Recorder(TorchDispatchMode):
 
     def is_live(self, value: Any) -> bool:
         """Whether an argument depends on the inputs."""
-        return isinstance(value, Tensor) and (id(value) in self._numbers or self._memory(value) in self._written)
+        return isinstance(value, Tensor) and (
+            id(value) in self._numbers or self._memory(value) in self._written
+        )
 
     def number(self, value: Any, like: Tensor | None = None) -> int:
         """The number of an argument's value; a constant becomes one."""
@@ -238,7 +243,11 @@ class _Recorder(TorchDispatchMode):
         """Write down a layer, or find the one that computes the same; the number of its result."""
         if key is None:
             key = (kind, tuple(inputs), tuple(shape), repr(sorted(options.items())))
-            key += tuple((name, array.shape, array.tobytes()) for name, array in (constants or {}).items() if array.size < 1e6)
+            key += tuple(
+                (name, array.shape, array.tobytes())
+                for name, array in (constants or {}).items()
+                if array.size < 1e6
+            )
             key += tuple(id(array) for array in (constants or {}).values() if array.size >= 1e6)
         if key in self._seen:
             return self._seen[key]
@@ -260,12 +269,21 @@ class _Recorder(TorchDispatchMode):
             if first + index in needed:
                 needed |= set(self.layers[index].inputs)
         kept = [index for index in range(len(self.layers)) if first + index in needed]
-        new = {number: number for number in range(first)} | {first + old: first + i for i, old in enumerate(kept)}
+        new = {number: number for number in range(first)} | {
+            first + old: first + i for i, old in enumerate(kept)
+        }
         layers = [self.layers[index] for index in kept]
         return Program(
             self.input_shapes,
             tuple(
-                Layer(one.kind, tuple(new[n] for n in one.inputs), one.shape, one.options, one.constants, one.double)
+                Layer(
+                    one.kind,
+                    tuple(new[n] for n in one.inputs),
+                    one.shape,
+                    one.options,
+                    one.constants,
+                    one.double,
+                )
                 for one in layers
             ),
             {name: new[number] for name, number in numbers.items()},
@@ -387,7 +405,13 @@ def _dense(recorder: _Recorder, result: Tensor, x: Tensor, weight: Tensor, bias:
     constants = {"weight": constant_array(weight.t())}
     if bias is not None:
         constants["bias"] = np.broadcast_to(constant_array(bias), result.shape[-1:]).copy()
-    key = ("dense", recorder.number(x), recorder._memory_key(weight), tuple(weight.shape), None if bias is None else recorder._memory_key(bias))
+    key = (
+        "dense",
+        recorder.number(x),
+        recorder._memory_key(weight),
+        tuple(weight.shape),
+        None if bias is None else recorder._memory_key(bias),
+    )
     recorder.bind(
         result, recorder.add("dense", [recorder.number(x)], result.shape, constants, _is_double(result), key)
     )
@@ -395,7 +419,7 @@ def _dense(recorder: _Recorder, result: Tensor, x: Tensor, weight: Tensor, bias:
 
 @_handles("convolution")
 def _convolution(recorder: _Recorder, result: Tensor, func: Any, args: Any, kwargs: Any) -> None:
-    x, weight, bias, stride, padding, dilation, transposed, output_padding, groups = args
+    x, weight, bias, stride, padding, dilation, transposed, _, groups = args
     if recorder.is_live(weight) or recorder.is_live(bias):
         recorder.refuse("a convolution's weights depend on the input")
     if result.ndim not in (3, 4) or result.shape[0] != 1:
@@ -418,7 +442,13 @@ def _convolution(recorder: _Recorder, result: Tensor, func: Any, args: Any, kwar
         result.shape,
         constants,
         _is_double(result),
-        key=("conv", recorder.number(x), recorder._memory_key(weight), tuple(result.shape), str((stride, padding, dilation))),
+        key=(
+            "conv",
+            recorder.number(x),
+            recorder._memory_key(weight),
+            tuple(result.shape),
+            str((stride, padding, dilation)),
+        ),
         transposed=bool(transposed),
         image=[inputs, *both(shape[2:], 1)],
         result=[outputs, *both(result.shape[2:], 1)],
@@ -431,7 +461,9 @@ def _convolution(recorder: _Recorder, result: Tensor, func: Any, args: Any, kwar
     recorder.bind(result, number)
 
 
-@_handles("native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training", "batch_norm")
+@_handles(
+    "native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training", "batch_norm"
+)
 def _batch_norm(recorder: _Recorder, result: Any, func: Any, args: Any, kwargs: Any) -> None:
     name, overload = func.overloadpacket.__name__, func._overloadname
     x, weight, bias, *rest = args
@@ -449,7 +481,9 @@ def _batch_norm(recorder: _Recorder, result: Any, func: Any, args: Any, kwargs: 
         # Over the positions of each channel: instance normalisation has one image's channels in the batch's place.
         if x.shape[0] != 1:
             recorder.refuse("it normalises over a batch of images")
-        value = recorder.add("normalise", [value], x.shape, double=_is_double(output), size=inner, epsilon=epsilon)
+        value = recorder.add(
+            "normalise", [value], x.shape, double=_is_double(output), size=inner, epsilon=epsilon
+        )
         scale, shift = torch.ones(channels), torch.zeros(channels)
     else:
         scale = torch.rsqrt(variance + epsilon)
@@ -489,7 +523,7 @@ def _layer_norm(recorder: _Recorder, result: Any, func: Any, args: Any, kwargs: 
 
 @_handles("native_group_norm")
 def _group_norm(recorder: _Recorder, result: Any, func: Any, args: Any, kwargs: Any) -> None:
-    x, weight, bias, rows, channels, inner, groups, epsilon = args
+    x, weight, bias, _, channels, inner, groups, epsilon = args
     output, *others = result
     value = recorder.add(
         "normalise",
@@ -509,14 +543,28 @@ def _group_norm(recorder: _Recorder, result: Any, func: Any, args: Any, kwargs: 
 
 
 # What reads the shape of a tensor, and not its entries.
-_SHAPES = frozenset(
-    "full_like zeros_like ones_like empty_like new_zeros new_ones new_full new_empty new_empty_strided".split()
-)
+_SHAPES = {"full_like", "zeros_like", "ones_like", "empty_like"} | {
+    f"new_{kind}" for kind in ("zeros", "ones", "full", "empty", "empty_strided")
+}
 
 _MAPS = (
-    "relu sigmoid tanh exp log sqrt rsqrt reciprocal neg abs sin cos erf log1p expm1 sign floor ceil round isfinite "
-    "logical_not"
-).split()
+    *(
+        "relu",
+        "sigmoid",
+        "tanh",
+        "exp",
+        "log",
+        "sqrt",
+        "rsqrt",
+        "reciprocal",
+        "neg",
+        "abs",
+        "sin",
+        "cos",
+        "erf",
+    ),
+    *("log1p", "expm1", "sign", "floor", "ceil", "round", "isfinite", "logical_not"),
+)
 
 
 @_handles(*_MAPS)
@@ -535,7 +583,9 @@ def _parametric(recorder: _Recorder, result: Tensor, func: Any, args: Any, kwarg
     if any(recorder.is_live(value) for value in given.values()):
         recorder.refuse(f"the options of {name} depend on the input")
     options = {
-        key: (value.item() if isinstance(value, Tensor) else value) for key, value in given.items() if value is not None
+        key: (value.item() if isinstance(value, Tensor) else value)
+        for key, value in given.items()
+        if value is not None
     }
     if name == "hardtanh":
         name, options = "clamp", {"min": options["min_val"], "max": options["max_val"]}
@@ -590,7 +640,9 @@ def _broadcast(recorder: _Recorder, operand: Any, shape: Sequence[int]) -> int:
 @_handles("where")
 def _where(recorder: _Recorder, result: Tensor, func: Any, args: Any, kwargs: Any) -> None:
     if len(args) != 3:
-        recorder.refuse("it asks where a condition holds, so that the size of its result depends on the input")
+        recorder.refuse(
+            "it asks where a condition holds, so that the size of its result depends on the input"
+        )
     operands = [_broadcast(recorder, operand, result.shape) for operand in args]
     recorder.bind(result, recorder.add("choose", operands, result.shape, double=_is_double(result)))
 
@@ -609,7 +661,9 @@ def _reduce(recorder: _Recorder, result: Any, func: Any, args: Any, kwargs: Any)
     dims = args[1] if len(args) > 1 else kwargs.get("dim")
     if name == "max" and isinstance(dims, Tensor):
         recorder.refuse(f"it has no layer for {func}")
-    dims = list(range(x.ndim)) if dims is None or dims == [] else [dims] if isinstance(dims, int) else list(dims)
+    dims = (
+        list(range(x.ndim)) if dims is None or dims == [] else [dims] if isinstance(dims, int) else list(dims)
+    )
     value, size = _groups_last(recorder, x, dims)
     options: dict[str, Any] = {"f": _REDUCTIONS[name], "size": size}
     if name == "var":
@@ -659,7 +713,9 @@ def _index(recorder: _Recorder, result: Tensor, func: Any, args: Any, kwargs: An
     if recorder.is_live(table) or len(indices) != 1:
         recorder.refuse("it takes entries by an index that depends on the input")
     rows = constant_array(table).reshape(table.shape[0], -1)
-    number = recorder.add("lookup", [recorder.number(indices[0])], result.shape, {"table": rows}, _is_double(result))
+    number = recorder.add(
+        "lookup", [recorder.number(indices[0])], result.shape, {"table": rows}, _is_double(result)
+    )
     recorder.bind(result, number)
     return None
 
@@ -679,12 +735,13 @@ def _same_entries(recorder: _Recorder, result: Tensor, func: Any, args: Any, kwa
     recorder.bind(result, value)
 
 
-_MOVES = (
-    "slice select split split_with_sizes unbind chunk permute transpose t expand repeat flip roll cat stack "
-    "constant_pad_nd index_select index_copy slice_scatter select_scatter pixel_shuffle pixel_unshuffle "
-    "channel_shuffle reflection_pad2d replication_pad2d upsample_nearest2d _upsample_nearest_exact2d narrow unfold diagonal "
-    "as_strided"
-).split()
+_MOVES = {
+    *("slice", "select", "split", "split_with_sizes", "unbind", "chunk", "narrow", "unfold", "diagonal"),
+    *("permute", "transpose", "t", "flip", "roll", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle"),
+    *("expand", "repeat", "cat", "stack", "index_select", "index_copy", "slice_scatter", "select_scatter"),
+    *("constant_pad_nd", "reflection_pad2d", "replication_pad2d"),
+    *("upsample_nearest2d", "_upsample_nearest_exact2d"),
+}
 
 
 def _move(recorder: _Recorder, result: Any, func: Any, args: Any, kwargs: Any) -> None:
@@ -694,7 +751,7 @@ def _move(recorder: _Recorder, result: Any, func: Any, args: Any, kwargs: Any) -
     def numbered(value: Any) -> Any:
         if isinstance(value, list | tuple):
             return type(value)(numbered(entry) for entry in value)
-        if not isinstance(value, Tensor) or value.dtype == torch.int64 and not recorder.is_live(value):
+        if not isinstance(value, Tensor) or (value.dtype == torch.int64 and not recorder.is_live(value)):
             return value
         start = sum(source.numel() for source in sources)
         sources.append(value)
@@ -702,8 +759,6 @@ def _move(recorder: _Recorder, result: Any, func: Any, args: Any, kwargs: Any) -
         return entries.as_strided(value.shape, _contiguous_strides(value.shape))
 
     name = func.overloadpacket.__name__
-    if name == "as_strided":
-        recorder.refuse("it has no layer for as_strided")
     options = list(args)
     fill = 0.0
     if name == "constant_pad_nd":
@@ -730,10 +785,8 @@ def _take(
     flat = index.reshape(-1).to(torch.int64).numpy()
     offsets = list(itertools.accumulate(sizes, initial=0))
     for number, start, stop in zip(inputs, offsets, offsets[1:], strict=False):
-        if len(flat) == 0 or (flat[0] >= start and flat[-1] < stop):
-            # Those of one value alone.
-            if flat.size and flat.min() >= start and flat.max() < stop:
-                return _take_one(recorder, number, stop - start, flat - start, shape, double)
+        if flat.size and flat.min() >= start and flat.max() < stop:  # entries of one value alone
+            return _take_one(recorder, number, stop - start, flat - start, shape, double)
     return recorder.add(
         "take", inputs, shape, {"index": flat.astype(np.int32)}, double, fill=fill, sizes=list(sizes)
     )
@@ -750,9 +803,10 @@ def _take_one(
     times = count // size if count % size == 0 else 0
     if times and np.array_equal(flat, np.repeat(np.arange(size), times)):
         return recorder.add("take", [number], shape, None, double, each=times)
-    return recorder.add("take", [number], shape, {"index": flat.astype(np.int32)}, double, fill=0.0, sizes=[size])
+    return recorder.add(
+        "take", [number], shape, {"index": flat.astype(np.int32)}, double, fill=0.0, sizes=[size]
+    )
 
 
 def _contiguous_strides(shape: Sequence[int]) -> list[int]:
     return [math.prod(shape[index + 1 :]) for index in range(len(shape))]
-

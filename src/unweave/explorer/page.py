@@ -153,7 +153,9 @@ def render_page(
 
 def _check_method(method: Method) -> None:
     if not isinstance(method, Decodes | GeneratesFromNoise):
-        raise ArgumentError("runs", method.spec.name, "does not decode codes to images: there is nothing to move")
+        raise ArgumentError(
+            "runs", method.spec.name, "does not decode codes to images: there is nothing to move"
+        )
 
 
 def _data_of(run: Run) -> Dataset:
@@ -184,7 +186,11 @@ def _model(
     method.eval()
     try:
         images = to_tensor(_examples(observations.images)).to(device)
-        start = [torch.from_numpy(_examples(array)).to(device) for array in (codes.mean, codes.noise) if array is not None]
+        start = [
+            torch.from_numpy(_examples(array)).to(device)
+            for array in (codes.mean, codes.noise)
+            if array is not None
+        ]
         encoder = encoder_program(method, images)
         decoder = decoder_program(method, *start)
     finally:
@@ -261,7 +267,10 @@ def _json(content: Any) -> str:
 @cache
 def _template() -> Template:
     environment = Environment(
-        loader=FunctionLoader(_resource), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
+        loader=FunctionLoader(_resource),
+        autoescape=True,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
     )
     return environment.get_template("page.html")
 
@@ -272,5 +281,3 @@ def _resource(name: str) -> str:
 
 def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-

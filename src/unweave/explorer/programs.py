@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from unweave.explorer.arrays import ArrayBlock
@@ -78,7 +77,9 @@ def program_content(program: Program, block: ArrayBlock) -> dict[str, Any]:
         constants = {}
         for name, array in layer.constants.items():
             is_weight = array.ndim == 2 and array.size > _FEW and name in ("weight", "table")
-            constants[name] = block.add(array, "i4" if array.dtype.kind == "i" else "q2" if is_weight else "f4")
+            constants[name] = block.add(
+                array, "i4" if array.dtype.kind == "i" else "q2" if is_weight else "f4"
+            )
         content: dict[str, Any] = {"kind": layer.kind, "inputs": layer.inputs, "shape": layer.shape}
         content |= {"options": layer.options} if layer.options else {}
         content |= {"constants": constants} if constants else {}

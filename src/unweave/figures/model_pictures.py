@@ -6,7 +6,7 @@ several stages have a row for each: y of the first above x of the last.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +102,7 @@ def traversals(
     part: str | None = None,
     at_most: Count | None = None,
     latents: Sequence[int] | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> Image.Image:
     """One row per latent, those with the largest KL first: the latent goes from -span to span, the others stay.
 
@@ -131,6 +132,8 @@ def traversals(
         so many latents of each part, those with the largest KL.
     latents
         those to show, in this order, by their columns in the code.
+    names
+        of latents, by label ({"z0": "scale"}), as ``run.names`` has them.
 
     Returns
     -------
@@ -144,7 +147,7 @@ def traversals(
     >>> uw.figures.traversals(method, data, columns=3).height
     298
     """
-    rows = traversal_rows(method, data, seed, columns, span, part, at_most, latents)
+    rows = traversal_rows(method, data, seed, columns, span, part, at_most, latents, names)
     return image_grid(
         f"{method.spec.name} on {data.name}: each latent by itself{traversal_units(method)}", rows
     )
@@ -159,6 +162,7 @@ def traversal_rows(
     part: str | None = None,
     at_most: Count | None = None,
     latents: Sequence[int] | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> list[Row]:
     """The rows of :func:`traversals`; values are below the last row, and below others where they differ."""
     check_arguments(
@@ -167,7 +171,7 @@ def traversal_rows(
     if columns < 2:
         raise ArgumentError("columns", columns, "needs at least 2")
     values = np.linspace(-span, span, columns)
-    return rows_of(data, traverse(method, data, values, seed, part, at_most, latents))
+    return rows_of(data, traverse(method, data, values, seed, part, at_most, latents, names=names))
 
 
 def rows_of(data: Dataset, traversals: Sequence[Traversal]) -> list[Row]:
@@ -201,6 +205,7 @@ def save_traversal_animation(
     span: Positive = 2.0,
     at_most: Count | None = None,
     latents: Sequence[int] | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> Path:
     """Write an animated GIF: all latents side by side, each swinging from -span to span and back.
 
@@ -208,7 +213,7 @@ def save_traversal_animation(
 
     Parameters
     ----------
-    method, data, seed, span, at_most, latents
+    method, data, seed, span, at_most, latents, names
         as for :func:`traversals`.
     path
         that ends in .gif.
@@ -237,7 +242,7 @@ def save_traversal_animation(
         raise ArgumentError("frames", frames, "needs at least 2")
     # Evenly spaced in angle, so that the motion slows down where it turns.
     swing = span * np.sin(np.linspace(-np.pi / 2, np.pi / 2, frames // 2 + 1))
-    moves = traverse(method, data, swing, seed, at_most=at_most, latents=latents)
+    moves = traverse(method, data, swing, seed, at_most=at_most, latents=latents, names=names)
     tiles = draw_tiles(data, [list(one.stages.values())[-1] for one in moves])
     labels = [one.label + (f": {one.detail}" if one.detail else "") for one in moves]
     across = min(len(moves), 5)

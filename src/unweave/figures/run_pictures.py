@@ -56,6 +56,12 @@ class Pictures(Callback):
             if not path.exists():
                 draw(path)
 
+    def on_names(self, run: Run) -> None:
+        """Draw again what shows the names of latents, where it was drawn before."""
+        for path, draw in self._pictures(run).items():
+            if path.stem == "traversals" and path.exists():
+                draw(path)
+
     def _pictures(self, run: Run) -> dict[Path, Callable[[Path], Path]]:
         """How each picture is drawn, by its path."""
         if run.path is None or run.data is None:
@@ -66,10 +72,10 @@ class Pictures(Callback):
             pictures["reconstructions.png"] = lambda path: save_picture(reconstructions(method, data), path)
         if can_traverse(method):
             pictures["traversals.png"] = lambda path: save_picture(
-                traversals(method, data, at_most=_LATENTS), path
+                traversals(method, data, at_most=_LATENTS, names=run.names), path
             )
             pictures["traversals.gif"] = lambda path: save_traversal_animation(
-                method, data, path, at_most=_LATENTS
+                method, data, path, at_most=_LATENTS, names=run.names
             )
         if isinstance(method, Samples):
             pictures["samples.png"] = lambda path: save_picture(samples(method, data), path)

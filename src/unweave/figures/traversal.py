@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -66,6 +66,7 @@ def traverse(
     at_most: int | None = None,
     latents: Sequence[int] | None = None,
     noise_seed: int | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> list[Traversal]:
     """Move every latent by itself.
 
@@ -87,6 +88,8 @@ def traverse(
         the columns of the code that are moved, in this order; a column of a category stands for all of it.
     noise_seed
         of the noise of a method that generates from noise; by default ``seed``.
+    names
+        of latents, by label ("z0"; of a category that of its first column).
 
     Returns
     -------
@@ -113,7 +116,8 @@ def traverse(
         ]
         if latents is not None:
             moves = [_move_of(latent, moves) for latent in latents]
-        return [_walk(method, data, codes, move, steps) for move in moves]
+        walks = [_walk(method, data, codes, move, steps) for move in moves]
+        return [_named(walk, move, names or {}) for walk, move in zip(walks, moves, strict=True)]
 
 
 def can_traverse(method: object) -> bool:
@@ -280,6 +284,16 @@ def _move_of(latent: int, moves: Sequence[_Move]) -> _Move:
             return move
     known = sorted(move.columns.start for move in moves)
     raise ArgumentError("latents", latent, f"the model has latents {known[0]} to {known[-1]}")
+
+
+def _named(walk: Traversal, move: _Move, names: Mapping[str, str]) -> Traversal:
+    """A traversal under the name that people gave its latent; the label moves to the details."""
+    name = names.get(f"{move.part}{move.number}")
+    if not name:
+        return walk
+    return replace(
+        walk, label=" ".join(name.split()), detail=", ".join(filter(None, [walk.label, walk.detail]))
+    )
 
 
 def _walk(method: Method, data: Dataset, codes: _Codes, move: _Move, steps: Tensor) -> Traversal:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 from unweave.errors import ArgumentError, DamagedFileError, unknown_name
 from unweave.files import read_json, write_text
-from unweave.methods.method import DecodesLabels, Encodes, GeneratesFromNoise, Method, code_size, latent_labels
+from unweave.methods.method import (
+    DecodesLabels,
+    Encodes,
+    GeneratesFromNoise,
+    Method,
+    code_size,
+    latent_labels,
+)
 
 if TYPE_CHECKING:
     from unweave.training.run import Run

@@ -33,8 +33,8 @@ from unweave.parameters import Count, Seed, check_value
 from unweave.training.addresses import resolve
 from unweave.training.checkpoint import MODEL, load_weights, steps_in
 from unweave.training.history import Record, read_history
-from unweave.training.names import read_names
 from unweave.training.images import images_to_tensor, tensor_to_images
+from unweave.training.names import read_names
 from unweave.training.spec import SPEC as SPEC
 from unweave.training.spec import RunSpec
 
@@ -317,9 +317,7 @@ def load(
         method.remember_labels(labels)
     method.fresh = False
     method.eval()
-    return Run(
-        spec, method, folder, step, read_history(folder / HISTORY), names=read_names(folder)
-    )
+    return Run(spec, method, folder, step, read_history(folder / HISTORY), names=read_names(folder))
 
 
 def steps_done(folder: Path) -> int:

@@ -1,0 +1,529 @@
+"""The page in a browser: every interaction, on a VAE, a multi-stage model, a GAN, curves and own photographs."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import unweave as uw
+from unweave.explorer import write_page
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+
+def drag(page, selector, share, click=False):
+    """Move the mouse within an element, to a share of its width; perhaps click there."""
+    from selenium.webdriver import ActionChains
+
+    element = page.find(selector)
+    page.run("arguments[0].scrollIntoView({ block: 'center' })", element)
+    across = round((share - 0.5) * element.size["width"])
+    actions = ActionChains(page.driver, duration=20).move_to_element_with_offset(element, across, 0)
+    (actions.click() if click else actions).perform()
+    page.settle()
+
+
+def press(page, selector, *keys):
+    element = page.find(selector)
+    page.run("arguments[0].focus()", element)
+    element.send_keys(*keys)
+    page.settle()
+
+
+def code(page):
+    return np.array(page.value("Array.from(state.code)"))
+
+
+# --- one file, offline ------------------------------------------------------------------------------
+
+
+def test_the_page_loads_nothing_and_says_so(page, vae_page):
+    text = vae_page.read_text(encoding="utf-8")
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text).group(1).replace("&#39;", "'")
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    assert "http" not in re.sub(r"data:image/png;base64,[^\"]*", "", policy)
+    page.open(vae_page)
+    # Neither of what was loaded has an address outside the file.
+    assert page.value(
+        "performance.getEntriesByType('resource').every(({ name }) => /^(data|blob):/.test(name))"
+    )
+    assert page.value("runner.workers.length") >= 1  # not the fallback
+    page.run(
+        "const script = document.createElement('script'); script.textContent = 'window.bad = 1'; document.body.append(script)"
+    )
+    assert page.value("window.bad") is None
+    assert any("Content Security Policy" in message for message in page.errors())
+
+
+def test_a_model_of_the_papers_takes_less_than_one_and_a_half_megabytes(tmp_path):
+    data = uw.data.from_arrays(np.zeros((4, 64, 64, 1), np.uint8))
+    run = uw.train(uw.methods.create("beta_vae", data), data, steps=1, batch_size=4)
+    assert write_page([run], tmp_path / "page.html").stat().st_size < 1_600_000
+
+
+# --- latents ----------------------------------------------------------------------------------------
+
+
+def test_sliders_are_sorted_by_kl_and_inactive_ones_are_grey(page, vae_page):
+    page.open(vae_page)
+    shown = [int(row.get_attribute("data-column")) for row in page.all(".slider")]
+    kl = page.value("model().latents.map(({ importance }) => importance)")
+    assert [kl[column] for column in shown] == sorted(kl, reverse=True)
+    active = page.value("model().latents.map(({ active }) => active)")
+    assert [("inactive" in row.get_attribute("class")) for row in page.all(".slider")] == [
+        not active[c] for c in shown
+    ]
+    assert page.pixels(".slider .hills").any()
+
+
+def test_a_slider_moves_its_latent_and_the_image(page, vae_page, vaes):
+    _, (run, _) = vaes
+    page.open(vae_page)
+    before = page.pixels("#pictures .picture:last-child canvas")
+    column = int(page.find(".slider").get_attribute("data-column"))
+    start = code(page)
+    page.run(
+        "const input = document.querySelector('.slider input'); input.value = input.max; "
+        "input.dispatchEvent(new Event('input'))"
+    )
+    page.settle()
+    now = code(page)
+    assert now[column] == pytest.approx(page.value(f"model().latents[{column}].high"), abs=1e-5)
+    assert np.array_equal(np.delete(now, column), np.delete(start, column))
+    shown = page.pixels("#pictures .picture:last-child canvas")
+    assert (shown != before).any()
+    decoded = run.decode(now[None])[0, :, :, 0]
+    np.testing.assert_allclose(shown[::4].reshape(32, 32) / 255, decoded, atol=2e-3 + 0.5 / 255)
+
+
+def test_sliders_have_keys_and_labels(page, vae_page):
+    page.open(vae_page)
+    column = int(page.find(".slider").get_attribute("data-column"))
+    before = code(page)[column]
+    press(page, ".slider input", "\ue014")  # right
+    assert code(page)[column] > before
+    press(page, ".slider input", "\ue012", "\ue012")  # left
+    assert code(page)[column] < before
+    assert page.value("[...document.querySelectorAll('input, select, button, canvas[role], [role=slider]')].every((e) => "
+                      "e.getAttribute('aria-label') || e.labels?.length || e.textContent || e.hidden || e.ariaHidden)")  # fmt: skip
+
+
+def test_the_posterior_is_a_bar_with_a_width(page, vae_page, vaes):
+    data, (run, _) = vaes
+    page.open(vae_page)
+    column = int(page.find(".slider").get_attribute("data-column"))
+    mean, deviation = page.value(f"[state.posterior.mean[{column}], state.posterior.deviation[{column}]]")
+    low, high = page.value(f"[model().latents[{column}].low, model().latents[{column}].high]")
+    bar = page.find(".slider .posterior").rect
+    span = page.find(".slider .span").rect
+    assert bar["width"] / span["width"] == pytest.approx(4 * deviation / (high - low), abs=0.02)
+    middle = (bar["x"] + bar["width"] / 2 - span["x"]) / span["width"]
+    assert middle == pytest.approx((mean - low) / (high - low), abs=0.02)
+
+
+# --- traversals -------------------------------------------------------------------------------------
+
+
+def test_the_large_image_follows_the_mouse_along_a_row(page, vae_page):
+    page.open(vae_page)
+    start = code(page)
+    still = page.pixels("#pictures .picture:last-child canvas")
+    column = int(page.find(".strip").get_attribute("data-column"))
+    drag(page, ".strip-images", 0.95)
+    left = page.pixels("#pictures .picture:last-child canvas")
+    assert (left != still).any()
+    assert np.array_equal(code(page), start)  # nothing is kept until a click
+    drag(page, ".strip-images", 0.05, click=True)
+    moved = code(page)
+    centre, scale = page.value(f"[model().latents[{column}].centre, model().latents[{column}].scale]")
+    assert moved[column] == pytest.approx(centre - 2 * scale, abs=0.1 * scale)
+    press(page, ".strip-images", "\ue014")
+    assert code(page)[column] == pytest.approx(moved[column] + 0.1 * scale, abs=1e-3)
+
+
+def test_a_row_shows_what_pytorch_decodes(page, vae_page, vaes):
+    _, (run, _) = vaes
+    page.open(vae_page)
+    column = int(page.find(".strip").get_attribute("data-column"))
+    codes = np.tile(code(page), (2, 1))
+    codes[:, column] = page.value("[strips[0].values[0], strips[0].values[8]]")
+    expected = run.decode(codes)[..., 0]
+    for tile, image in zip((1, 9), expected, strict=True):
+        shown = page.pixels(f".strip canvas:nth-child({tile})")[::4].reshape(32, 32) / 255
+        np.testing.assert_allclose(shown, image, atol=2e-3 + 0.5 / 255)
+
+
+# --- images -----------------------------------------------------------------------------------------
+
+
+def test_an_image_of_the_data_set_is_picked(page, vae_page, vaes):
+    data, (run, _) = vaes
+    page.open(vae_page)
+    page.click("#pick-button")
+    page.click("#picker-images button:nth-child(6)")
+    assert page.value("state.start") == 5
+    shown = page.pixels("#pictures .picture canvas")[::4].reshape(32, 32)
+    np.testing.assert_allclose(code(page), run.encode(shown[None, :, :, None].astype(np.uint8))[0], atol=1e-4)
+
+
+def test_a_users_own_image_is_encoded_in_the_page(page, vae_page, vaes, tmp_path):
+    _, (run, _) = vaes
+    rng = np.random.default_rng(3)
+    pixels = np.asarray(Image.fromarray(rng.integers(0, 256, (6, 8), np.uint8)).resize((96, 64)))
+    path = tmp_path / "<b>mine</b>.png"
+    Image.fromarray(pixels).save(path)
+    page.open(vae_page)
+    page.find("#file").send_keys(str(path))
+    page.wait("return state.start === 'own'")
+    page.settle()
+    cut = Image.fromarray(pixels).crop((16, 0, 80, 64)).resize((32, 32), Image.Resampling.LANCZOS)
+    mean, log_variance = run.posterior(np.asarray(cut)[None, :, :, None])
+    np.testing.assert_allclose(code(page), mean[0], atol=2e-2)
+    np.testing.assert_allclose(
+        page.value("Array.from(state.posterior.deviation)"), np.exp(0.5 * log_variance[0]), atol=2e-2
+    )
+    assert page.find("#picture-note").text == "Yours: <b>mine</b>.png"
+    assert not page.all("#picture-note b")
+
+
+def test_a_file_that_is_no_image_is_refused_with_a_word(page, vae_page, tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("not an image")
+    page.open(vae_page)
+    page.find("#file").send_keys(str(path))
+    page.wait("return document.getElementById('message').textContent")
+    assert page.find("#message").text == "notes.txt is not an image that this browser reads."
+
+
+# --- factors, two latents, swap ---------------------------------------------------------------------
+
+
+def test_a_cell_of_the_matrix_shows_latent_and_factor(page, vae_page):
+    page.open(vae_page)
+    cells = page.all(".cell")
+    assert len(cells) == 4 * 3
+    last = page.find(".matrix tbody tr:last-child td:last-child .cell")
+    assert last.text == f"{float(last.text):.2f}"
+    page.click(".matrix tbody tr:nth-child(2) td:nth-child(3) .cell")
+    second = int(page.all(".slider")[1].get_attribute("data-column"))
+    assert page.value("[state.latent, state.factor]") == [second, 1]
+    assert page.find(".slider.selected").get_attribute("data-column") == str(second)
+    assert page.find("#relation-note").text.startswith(f"z{second} against y")
+    # A click on a point starts from its image.
+    x, y = page.value("relationPoints[7]")
+    box = page.find("#relation-plot").rect
+    drag_to(page, "#relation-plot", x - box["width"] / 2, y - box["height"] / 2)
+    start = page.value("state.start")
+    assert np.hypot(*(np.array(page.value(f"relationPoints[{start}]")) - [x, y])) < 3
+    page.click("#measures button:nth-child(2)")
+    assert page.value("state.measure") == "importance"
+    columns = np.array([float(cell.text) for cell in page.all(".cell")]).reshape(-1, 3).sum(axis=0)
+    np.testing.assert_allclose(columns, 1, atol=0.03)
+
+
+def drag_to(page, selector, x, y):
+    from selenium.webdriver import ActionChains
+
+    element = page.find(selector)
+    page.run("arguments[0].scrollIntoView({ block: 'center' })", element)
+    ActionChains(page.driver, duration=20).move_to_element_with_offset(
+        element, round(x), round(y)
+    ).click().perform()
+    page.settle()
+
+
+def test_a_click_among_two_latents_decodes_there(page, vae_page):
+    page.open(vae_page)
+    across, up = page.value("[state.across, state.up]")
+    before = code(page)
+    drag_to(page, "#scatter-plot", 40, -30)
+    now = code(page)
+    assert now[across] != before[across]
+    assert now[up] != before[up]
+    others = [column for column in range(4) if column not in (across, up)]
+    assert np.array_equal(now[others], before[others])
+    press(page, "#scatter-plot", "\ue013")  # up
+    assert code(page)[up] > now[up]
+    press(page, "#scatter-plot", "\ue007")  # enter: the nearest image
+    assert isinstance(page.value("state.start"), int)
+    page.run(
+        "const box = document.getElementById('scatter-color'); box.value = '2'; box.dispatchEvent(new Event('change'))"
+    )
+    assert page.find("#legend").text.startswith("scale")
+
+
+def test_a_latent_is_swapped_between_two_images(page, vae_page):
+    page.open(vae_page)
+    page.click("#swap-pick-a")
+    page.click("#picker-images button:nth-child(11)")
+    page.click("#swap-tiles .tile")
+    column = int(page.find("#swap-tiles .tile").get_attribute("data-column"))
+    a, b = (np.array(page.value(f"Array.from(codeOf({row}))")) for row in (10, 1))
+    expected = b.copy()
+    expected[column] = a[column]
+    np.testing.assert_allclose(code(page), expected, atol=1e-6)
+
+
+# --- two models, names, links -----------------------------------------------------------------------
+
+
+def test_two_models_are_matched_by_the_hungarian_method(page, vae_page, vaes):
+    data, runs = vaes
+    page.open(vae_page)
+    one, other = (run.encode(data) for run in runs)
+    correlation = np.abs(np.corrcoef(one.T, other.T)[:4, 4:])
+    import itertools
+
+    best = max(
+        itertools.permutations(range(4)),
+        key=lambda order: sum(correlation[i, j] for i, j in enumerate(order)),
+    )
+    pairs = page.value("content.matches[0][1]")
+    assert {(pair["one"], pair["other"]) for pair in pairs} == set(enumerate(best))
+    assert page.all(".pair[data-one]")
+    page.click("#models button:nth-child(2)")
+    assert page.value("state.model") == 1
+    assert page.find("#models [aria-checked=true]").text == "beta_vae, seed 1"
+    np.testing.assert_allclose(code(page), page.value("Array.from(codeOf(0, 1))"), atol=1e-6)
+
+
+def test_a_name_is_kept_in_the_link(page, vae_page):
+    page.open(vae_page)
+    column = int(page.find(".slider").get_attribute("data-column"))
+    page.click(".slider .pencil")
+    page.find(".slider .name").send_keys("<i>size</i>\n")
+    page.settle()
+    assert page.find(".slider .label").text.startswith("<i>size</i>")
+    assert not page.all(".slider i")
+    link = page.link()
+    page.open(vae_page, link)
+    assert page.find(".slider .label").text.startswith("<i>size</i>")
+    assert page.find(".strip .label").text == f"<i>size</i> (z{column})"
+    assert page.find(".matrix tbody th").text == f"<i>size</i> (z{column})"
+
+
+def test_a_link_is_a_view(page, vae_page):
+    page.open(vae_page)
+    page.click("#models button:nth-child(2)")
+    page.click("#pick-button")
+    page.click("#picker-images button:nth-child(4)")
+    drag(page, ".strip:nth-child(2) .strip-images", 0.9, click=True)
+    page.click(".matrix tbody tr:nth-child(3) td:nth-child(2) .cell")
+    page.click("#theme-button")
+    before = page.value("[state.model, state.start, state.latent, state.factor, state.theme]")
+    seen, image = code(page), page.pixels("#pictures .picture:last-child canvas")
+    link = page.link()
+    page.open(vae_page, link)
+    assert page.value("[state.model, state.start, state.latent, state.factor, state.theme]") == before
+    np.testing.assert_allclose(code(page), seen, atol=1e-3)
+    assert np.abs(page.pixels("#pictures .picture:last-child canvas") - image).max() <= 2
+
+
+@pytest.mark.parametrize(
+    "link", ["#m=99&i=-1&z=a_b&l=x&f=7&t=<script>&n0.z9=b", "#%zz&&&=", "#z=1_2_3", "#e=1&i=own"]
+)
+def test_a_damaged_link_shows_the_start(page, vae_page, link):
+    page.open(vae_page, link)
+    assert page.value("[state.model, state.start, state.code.length]") == [0, 0, 4]
+
+
+# --- for people -------------------------------------------------------------------------------------
+
+
+def test_the_tour_goes_through_the_page_and_escape_ends_it(page, vae_page):
+    page.open(vae_page)
+    page.click("#tour-button")
+    headings = []
+    while page.find("#tour").is_displayed():
+        headings.append(page.find("#tour-heading").text)
+        page.find("#tour-next").click()
+    assert len(headings) == len(set(headings)) == 8
+    page.click("#tour-button")
+    press(page, "#tour-next", "\ue00c")
+    assert not page.find("#tour").is_displayed()
+
+
+def test_dark_mode_and_contrast(page, vae_page):
+    page.open(vae_page)
+    for _ in range(2):
+        page.click("#theme-button")
+        for first, second in (
+            ("--ink", "--card"),
+            ("--quiet", "--card"),
+            ("--quiet", "--paper"),
+            ("--on-accent", "--accent"),
+        ):
+            style = "getComputedStyle(document.documentElement).getPropertyValue"
+            colors = [page.value(f"{style}('{name}').trim()") for name in (first, second)]
+            assert contrast(*colors) >= 4.5, (first, second, colors)
+
+
+def contrast(one, other):
+    """The ratio of the relative luminances, as the guidelines for accessible pages define it."""
+
+    def luminance(color):
+        channels = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+        linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+        return linear @ [0.2126, 0.7152, 0.0722]
+
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_a_phones_width_needs_no_sideways_scrolling(page, vae_page):
+    metrics = {"width": 375, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        page.open(vae_page)
+        assert page.value("document.documentElement.scrollWidth") <= 375
+        # A finger along a row moves the latent.
+        page.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
+        row = page.find(".strip-images")
+        page.run("arguments[0].scrollIntoView({ block: 'center' })", row)
+        box = page.value(
+            "(() => { const b = document.querySelector('.strip-images').getBoundingClientRect(); return [b.left, b.top, b.width, b.height] })()"
+        )
+        before = code(page)
+        at = {"x": box[0] + 0.9 * box[2], "y": box[1] + box[3] / 2}
+        page.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [at]})
+        page.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        page.wait(
+            "return state.code.some((value, column) => value !== arguments[0]?.[column])"
+        ) if False else None
+        page.settle()
+        assert not np.array_equal(code(page), before)
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+# --- other models and data --------------------------------------------------------------------------
+
+
+def test_a_multi_stage_model_has_rows_of_y_and_x(page, stages, tmp_path):
+    data, run = stages
+    page.open(write_page([run], tmp_path / "stages.html", data))
+    assert [caption.text for caption in page.all("#pictures figcaption")] == ["start", "y", "x"]
+    for strip in page.all(".strip"):
+        column = int(strip.get_attribute("data-column"))
+        shown = [
+            line.get_attribute("data-stage") for line in strip.find_elements("css selector", ".strip-line")
+        ]
+        assert shown == (["y", "x"] if column < 4 else ["x"])
+    now = torch.tensor(code(page)[None], dtype=torch.float32)
+    with torch.no_grad():
+        expected = run.method.eval().decode_stages(now)
+    for number, stage in enumerate(("y", "x"), start=2):
+        shown = page.pixels(f"#pictures .picture:nth-child({number}) canvas")[::4].reshape(32, 32) / 255
+        np.testing.assert_allclose(shown, expected[stage][0, 0].numpy(), atol=2e-3 + 0.5 / 255)
+
+
+def test_a_gan_has_code_and_noise_apart(page, vaes, tmp_path):
+    data, _ = vaes
+    method = uw.methods.create("infogan", data, num_categories=3, num_continuous=2, noise_size=5, width=4)
+    run = uw.train(method, data, steps=2, batch_size=8)
+    page.open(write_page([run], tmp_path / "gan.html", data))
+    assert page.value("state.noise.length") == 5
+    before, image = code(page), page.pixels("#pictures .picture:last-child canvas")
+    page.click("#noise-tiles button:nth-child(3)")
+    assert np.array_equal(code(page), before)
+    assert (page.pixels("#pictures .picture:last-child canvas") != image).any()
+    page.click("#silence-button")
+    assert page.value("state.noise.every((value) => value === 0)")
+    # The category is one of three values, not three sliders.
+    page.run(
+        "const box = document.querySelector('.slider select'); box.value = '2'; box.dispatchEvent(new Event('change'))"
+    )
+    page.settle()
+    assert code(page)[:3].tolist() == [0, 0, 1]
+    assert len(page.all(".strip:first-child canvas")) == 3
+
+
+def test_a_method_without_encoder_starts_from_its_prior(page, vaes, tmp_path):
+    data, _ = vaes
+    run = uw.train(uw.methods.create("cgan", data, noise_size=4, width=4), data, steps=2, batch_size=8)
+    page.open(write_page([run], tmp_path / "cgan.html", data))
+    assert page.find("#picture-note").text == "Sample 1 of the prior."
+    assert not page.find("#open-button").is_displayed()
+    assert [label.text.split("\n")[0] for label in page.all(".slider .label")] == ["x", "y", "scale"]
+
+
+def test_curves_are_drawn_as_curves(page, tmp_path):
+    data = uw.data.load("pendulum")
+    method = uw.methods.create("vae", data, latent_size=3, reconstruction="gaussian")
+    run = uw.train(method, data, steps=5, batch_size=16)
+    page.open(write_page([run], tmp_path / "curves.html", data))
+    before = page.pixels("#pictures .picture canvas")
+    assert len(np.unique(before.reshape(-1, 4), axis=0)) > 2
+    own = tmp_path / "curve.csv"
+    own.write_text(",".join(f"{value:.4f}" for value in np.sin(np.linspace(0, 9, data.image_shape[0]))))
+    page.find("#file").send_keys(str(own))
+    page.wait("return state.start === 'own'")
+    page.settle()
+    assert (page.pixels("#pictures .picture canvas") != before).any()
+    expected = run.encode(np.loadtxt(own, delimiter=",", dtype=np.float32)[None])
+    np.testing.assert_allclose(code(page), expected[0], atol=2e-3)
+
+
+def test_own_photographs_without_factors_and_fifty_latents(page, photographs, tmp_path, monkeypatch):
+    data = uw.data.load(str(photographs), image_size=32)
+    method = uw.methods.create("vae", data, latent_size=50, architecture={"name": "conv", "width": 0.25})
+    run = uw.train(method, data, steps=3, batch_size=16)
+    title = "</script><script>document.title='bad'</script><b>"
+    names = {"z0": "</script><img src=x onerror=\"document.title='bad'\">"}
+    page.open(write_page([run], tmp_path / "photographs.html", data, title, names))
+    assert page.value("document.title") == title
+    assert page.find("#title").text == title
+    assert len(page.all(".slider")) == 50
+    assert not page.all("#title b, .slider img, .strip img")
+    assert page.find("#factors-note").text.startswith("This data set has no factors.")
+    assert not page.find("#matrix").is_displayed()
+    assert not page.find("#scatter-color-label").is_displayed()
+    assert len(page.all(".strip")) <= 10
+    page.click("#more-button")
+    assert len(page.all(".strip")) == 50
+    assert page.value("imageChannels") == 3
+
+
+def test_hostile_factor_names_stay_text(page, tmp_path):
+    bad = "<img src=x onerror=alert(1)>"
+    images = np.random.default_rng(0).integers(0, 256, (60, 8, 8, 1), np.uint8)
+    data = uw.data.from_arrays(images, {bad: [f"{bad}{i % 2}" for i in range(60)]}, name=bad)
+    run = uw.train(uw.methods.create("vae", data, latent_size=2, architecture="mlp"), data, steps=1)
+    page.open(write_page([run], tmp_path / "page.html", data))
+    assert page.find(".matrix thead th").text == bad
+    assert bad in page.find("#picture-note").text
+    assert not page.all("img")
+
+
+def test_a_notebook_shows_it_as_a_cell(page, vaes, tmp_path):
+    data, (run, _) = vaes
+    explorer = run.explore(data)
+    assert repr(explorer).startswith("Explorer(a page of ")
+    notebook = tmp_path / "notebook.html"
+    notebook.write_text(f"<!DOCTYPE html><title>notebook</title>{explorer._repr_html_()}", encoding="utf-8")
+    page.driver.get(notebook.as_uri())
+    page.driver.switch_to.frame(page.find("iframe"))
+    try:
+        page.wait("return document.documentElement?.dataset.ready === 'true'")
+        page.settle()
+        drag(page, ".strip-images", 0.9, click=True)
+        assert page.pixels("#pictures .picture:last-child canvas").any()
+    finally:
+        page.driver.switch_to.default_content()
+
+
+def test_names_of_the_page_are_what_the_command_reads(page, vae_page):
+    page.open(vae_page)
+    page.run(
+        "window.saved = null; URL.createObjectURL = (blob) => { blob.text().then((text) => (window.saved = text)); return 'blob:none' }; "
+        "HTMLAnchorElement.prototype.click = () => {}; setName(0, 'size')"
+    )
+    page.click("#names-button")
+    page.wait("return window.saved")
+    assert json.loads(page.value("window.saved")) == {"z0": "size"}
+    assert "unweave names RUN names.json" in page.find("#message").text
