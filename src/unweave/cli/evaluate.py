@@ -146,9 +146,10 @@ def evaluate(
 
         for name in wanted:
             find_metric(name)  # a mistyped name is refused before torch is imported
+    from unweave.training.addresses import resolve
     from unweave.training.spec import SPEC, RunSpec
 
-    RunSpec.read(run / SPEC)  # and so is what is no run directory
+    RunSpec.read(resolve(run) / SPEC)  # and so is what is no run
     if data is not None:
         from unweave.data.registry import check_name
 
