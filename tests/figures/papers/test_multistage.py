@@ -358,6 +358,13 @@ def test_sizes_are_compared_within_one_method(ablations):
         exhibit("fig09-sizes").make(ablations)
 
 
+def test_codes_without_noise_have_no_draws_and_gaussians_of_labels_no_flow(ablations, pendulum):
+    shown = texts(exhibit("fig32-draws").make(ablations)["rooms3d"])
+    assert [text.split(" (")[0] for text in shown if "seed" in text] == ["rooms3d, MS-VAE"]
+    with pytest.raises(NotInStudyError, match="no second stage that is a density model"):
+        exhibit("fig20-flow-training").make(pendulum)
+
+
 def test_each_draw_of_y_has_its_own_z(ablations, monkeypatch):
     from unweave.methods.stages.ms_vae import MSVAE
 

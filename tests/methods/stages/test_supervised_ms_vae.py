@@ -229,6 +229,22 @@ def test_wrong_settings(create, settings, message):
         create(**settings)
 
 
+@pytest.mark.parametrize("condition", ["c", "concatenation"])
+def test_samples_of_a_decoder_that_reads_labels_have_labels_of_the_data(condition, monkeypatch):
+    images = np.random.default_rng(0).integers(0, 256, (8, 28, 28, 1)).astype(np.uint8)
+    data = uw.data.from_arrays(images, {"kind": np.arange(8) % 2})
+    stage = uw.methods.create("conditional_gaussian", data, width=8)
+    first = uw.train(stage, data, 1, batch_size=4, pictures=False)
+    method = uw.methods.create("ms_vae", data, first=first, latent_size=2, width=4, condition=condition)
+    seen, decode = [], type(method).decode
+    monkeypatch.setattr(type(method), "decode", lambda self, codes: seen.append(codes) or decode(self, codes))
+    assert method.sample(20, torch.Generator().manual_seed(0)).shape == (20, 1, 28, 28)
+    labels = method.labels_for(data).known(np.arange(8))
+    assert {tuple(row) for row in seen[-1][:, method.parts["c"]].tolist()} == {
+        tuple(row) for row in labels.tolist()
+    }
+
+
 def test_predicted_labels(create, batch):
     with pytest.raises(ArgumentError, match=r"labels = 'predicted': .*known: given, unknown"):
         create().posterior(batch.images, "predicted")

@@ -84,6 +84,20 @@ def test_training_with_and_without_kept_y_is_the_same(data, create, settings):
     assert torch.equal(weights(runs[0]), weights(runs[1]))
 
 
+def test_ms_gan_has_the_y_that_ms_vae_has_kept(data, create, first, computed):
+    uw.train(create(), data, 15, **{**SHORT, "batch_size": 64})
+    before = sum(computed)
+    gc.collect()
+    runs = []
+    for keep in (True, False):
+        gan = uw.methods.create("ms_gan", data, first=first, noise_size=2, width=4, keep_y=keep)
+        runs.append(uw.train(gan, data, 4, **SHORT))
+        assert sum(computed) == before + (0 if keep else 4 * 8)
+    assert torch.equal(weights(runs[0]), weights(runs[1]))
+    drawn = uw.methods.create("ms_gan", data, first=first, noise_size=2, width=4, y_from="draw")
+    assert not isinstance(drawn.batches(data).draw(0, 8, seed=1), YBatch)
+
+
 def test_each_y_is_computed_once(data, create, computed):
     uw.train(create(), data, 15, **{**SHORT, "batch_size": 64})
     assert sum(computed) == len(data)  # 960 images were shown

@@ -164,6 +164,12 @@ other_data=True allows that
         raise ArgumentError("first", spec["method"]["name"], message)
 
 
+def first_weights(method: Method) -> str:
+    """A hash of the weights of a later stage's first stage, as the spec of its run has it."""
+    weights: str = method.spec.hyperparameters["first"]["weights"]
+    return weights
+
+
 def _checked(method: Method | None, image_shape: tuple[int, ...], may_be_supervised: bool) -> Autoencoder:
     """The method, if it can be a first stage for images of this shape."""
     if method is None:

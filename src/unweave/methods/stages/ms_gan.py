@@ -8,6 +8,7 @@ unsupervised, C are the codes of a VAE with few of them (a beta-VAE of 6 latents
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -24,7 +25,8 @@ from unweave.methods.gan.terms import cross_entropy_terms
 from unweave.methods.method import Encodes, Method, OptimiserSettings, Player, Posterior, Terms
 from unweave.methods.registry import register_method
 from unweave.methods.spec import Stage
-from unweave.methods.stages.first_stage import FirstStage, check_same_data
+from unweave.methods.stages.first_stage import FirstStage, check_same_data, first_weights
+from unweave.methods.stages.y_batches import YBatch, YBatches
 from unweave.networks import initialise
 from unweave.networks.adain import AdaINDecoder
 from unweave.networks.dcgan import ImageDiscriminator
@@ -85,6 +87,9 @@ class MSGAN(Method):
         channels of the convolutions next to the image.
     ema
         the weight of the past in the average of the generator's weights that images are generated with; 0: none.
+    keep_y
+        where y is the mean's, compute it once for each row and keep it on disk:
+        :mod:`unweave.methods.stages.y_batches`. That of labels is computed at every step.
     other_data
         allow a first stage that was trained on other data.
 
@@ -112,11 +117,13 @@ class MSGAN(Method):
         modulation: Literal["channel", "position"] = "channel",
         width: Count = 64,
         ema: Decay = 0.0,
+        keep_y: bool = True,
         other_data: bool = False,
     ) -> None:
         super().__init__()
         self.first = FirstStage(first, image_shape, may_be_supervised=True)
         self.noise_size, self.y_from, self.other_data = noise_size, y_from, other_data
+        self.keep_y = keep_y
         self.generator = Generator(AdaINDecoder(image_shape, noise_size, modulation, width), ema)
         self.discriminator = ImageDiscriminator(image_shape, image_shape[2], width=width)
         self.initialise(0)
@@ -157,7 +164,8 @@ class MSGAN(Method):
         """y of the batch's codes, and an image generated for each; the first stage takes no part in a gradient."""
         check_batch_size(batch)
         self.generator.update_average()
-        y = self.first.reconstruct_batch(batch, self.y_from, generator)
+        kept = batch.y if isinstance(batch, YBatch) else None
+        y = self.first.reconstruct_batch(batch, self.y_from, generator) if kept is None else kept
         return StageGame(batch.images, y, self.generator(y, self._noise(y, generator)))
 
     def players(self) -> list[Player]:
@@ -190,10 +198,17 @@ class MSGAN(Method):
             initialise(network, generator)
 
     def batches(self, data: Dataset) -> Batches:
-        """Images of ``data``, which must be what the first stage was trained on unless ``other_data`` was asked for."""
+        """Images of ``data`` with their y, where that is kept, or with the labels of a supervised first stage.
+
+        The data must be what the first stage was trained on unless ``other_data`` was asked for.
+        """
         if not self.other_data:
             check_same_data(self.spec.hyperparameters["first"], data)
-        return self.first.batches(data)
+        batches = self.first.batches(data)
+        if self.first.supervised:
+            return batches
+        weights = partial(first_weights, self) if self.keep_y else None
+        return YBatches(batches, data, self.first, self.y_from, weights=weights)
 
     def _noise(self, like: Tensor, generator: torch.Generator | None) -> Tensor:
         """z (n, |Z|) from N(0, I)."""

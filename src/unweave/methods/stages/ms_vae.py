@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -34,7 +35,7 @@ from unweave.methods.labelled import LabelledMethod
 from unweave.methods.method import Encodes, EvidenceBound, LabelMode, Method, Player, Posterior, Terms
 from unweave.methods.registry import register_method
 from unweave.methods.spec import Stage
-from unweave.methods.stages.first_stage import FirstStage, check_same_data
+from unweave.methods.stages.first_stage import FirstStage, check_same_data, first_weights
 from unweave.methods.stages.y_batches import YBatch, YBatches, has_fixed_y
 from unweave.methods.vae.likelihoods import Bernoulli, Gaussian, Likelihood
 from unweave.networks import ConvEncoder, MLPEncoder, initialise
@@ -233,14 +234,20 @@ class MSVAE(Method):
 
     @torch.no_grad()
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """The expected images (n, C, H, W) of n codes: c from the first stage's prior, z from N(0, I)."""
+        """The expected images (n, C, H, W) of n codes: c from the first stage's prior, z from N(0, I).
+
+        A decoder that reads c gets it from N(0, I), as VAEs have it, or labels as they are distributed in the data.
+        """
         if self.condition == "y":
             y = self.first.sample(n, generator)
             z = torch.randn(n, self.latent_size, generator=generator, dtype=y.dtype, device=y.device)
             return self.refine(y, z)
         like = next(self.parameters())
         size = self.first.code_size + self.latent_size
-        return self.decode(torch.randn(n, size, generator=generator, dtype=like.dtype, device=like.device))
+        codes = torch.randn(n, size, generator=generator, dtype=like.dtype, device=like.device)
+        if self.first.supervised:
+            codes[:, self.parts[self.first_part]] = self.first.sample_codes(n, generator)
+        return self.decode(codes)
 
     def evidence_bound(
         self,
@@ -309,18 +316,12 @@ class MSVAE(Method):
             )
         if self.condition != "y":
             return batches
-        return YBatches(
-            batches, data, self.first, self.y_from, self.num_y, self._first_weights if self.keep_y else None
-        )
+        weights = partial(first_weights, self) if self.keep_y else None
+        return YBatches(batches, data, self.first, self.y_from, self.num_y, weights)
 
     def _check_first_data(self, data: Dataset) -> None:
         if not self.other_data:
             check_same_data(self.spec.hyperparameters["first"], data)
-
-    def _first_weights(self) -> str:
-        """A hash of the first stage's weights, as the run's spec has it."""
-        weights: str = self.spec.hyperparameters["first"]["weights"]
-        return weights
 
     def _forward(
         self, images: Tensor, y: Tensor, c: Tensor | None, generator: torch.Generator | None

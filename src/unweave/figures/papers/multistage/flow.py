@@ -88,10 +88,11 @@ def density_curves(results: Results) -> Figure:
     curves = []
     for run in runs.itertuples():
         try:
-            history = training.load(results.runs / str(run.run)).history
+            loaded = training.load(results.runs / str(run.run))
+            method, history = loaded.method, loaded.history
         except UnweaveError:  # no history on this machine
             continue
-        if _RECORD in history.columns:
+        if isinstance(method, HasDensity) and _RECORD in history.columns:
             y_from = json.loads(settings[str(run.run)]).get("y_from", "mean")
             curves.append((str(run.data), str(y_from), history[_RECORD].dropna()))
     if not curves:

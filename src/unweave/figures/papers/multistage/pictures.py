@@ -77,6 +77,10 @@ def draws_of_y(results: Results) -> dict[str, Picture]:
         with using(method):
             observed = to_tensor(images).to(device)
             mean, log_variance = method.encode(observed)
+            if torch.isneginf(
+                log_variance[:, method.parts["c"]]
+            ).all():  # c has no noise: all draws are the same
+                return []
             for index in range(_IMAGES):
                 codes = mean[index].expand(_DRAWS, -1).clone()
                 c = codes[:, method.parts["c"]]
