@@ -298,7 +298,7 @@ def test_the_part_that_a_run_is_scored_on(monkeypatch, trained, asked, scored):
 
 def test_a_study_trains_on_one_part_and_scores_the_other(opened, tiny, images, monkeypatch):
     tiny["training"]["split"] = [0.75, 3]
-    tiny["evaluation"] |= {"split": "test", "metrics": ["mig"]}
+    tiny["evaluation"] |= {"split": "test", "metrics": ["mig"], "params": {}}
     folder = opened(tiny)
     seen = {}
     train, measure = performing.train, performing.measure
