@@ -1,4 +1,4 @@
-# make demo    a small study, in five minutes        make test    run the tests
+# make demo    see it disentangle, in five minutes   make test    run the tests
 # make lint    style, types, rooms                   make bench   measure speed
 # make test-slow   claims of the papers at small scale (about an hour)
 PYTHON ?= python3

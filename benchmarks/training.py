@@ -1,7 +1,8 @@
 """Speed of training: our engine next to plain PyTorch, what each method's terms cost, and what the loop costs.
 
 Competitors take turns in one process each (kept memory is a property of a process); figures are medians. Ratios
-are within one run.
+are within one run. Image sizes are compared by processor time, which other work on the machine disturbs less than the
+clock: with one thread the two are the same on a machine that does nothing else.
 """
 
 from __future__ import annotations
@@ -43,9 +44,8 @@ class PerItem(TorchDataset):
         return torch.from_numpy(image.transpose(2, 0, 1).astype(np.float32) / 255)
 
 
-def plain_steps(channels: int, use_loader: bool) -> Iterator[None]:
+def plain_steps(data: uw.data.Dataset, use_loader: bool) -> Iterator[None]:
     """A beta-VAE in plain eager PyTorch: the same networks, BCE, Adam."""
-    data = uw.data.load(DATA[channels])
     method = uw.methods.create("beta_vae", data, seed=0)
     optimiser = torch.optim.Adam(method.parameters(), 1e-4)
     items = PerItem(data)
@@ -67,44 +67,51 @@ class Turns(Callback):
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self.start = 0.0
+        self.start = 0.0, 0.0
 
     def on_log(self, step: int, values: Any) -> None:
         if step % STEPS == 0:
-            if step > STEPS:
-                self.connection.send(time.perf_counter() - self.start)
-            else:
-                self.connection.send(0.0)
+            self.connection.send(since(self.start) if step > STEPS else (0.0, 0.0))
             if self.connection.recv() is None:
                 raise KeyboardInterrupt
-            self.start = time.perf_counter()
+            self.start = clocks()
+
+
+def clocks() -> tuple[float, float]:
+    """Seconds by the clock, and of this process's work."""
+    return time.perf_counter(), time.process_time()
+
+
+def since(start: tuple[float, float]) -> tuple[float, float]:
+    now = clocks()
+    return now[0] - start[0], now[1] - start[1]
 
 
 def work(connection: Connection, threads: int, name: str, options: dict[str, Any], channels: int) -> None:
     """One competitor: makes some steps whenever it is asked to."""
     torch.set_num_threads(threads)
+    data = uw.data.load(DATA[channels], image_size=options.pop("image_size", 64))
     if name == OURS:
-        data = uw.data.load(DATA[channels])
         method = uw.methods.create(options.pop("method", "beta_vae"), data, **options)
         try:
             uw.train(method, data, 10**6, callbacks=[Turns(connection)], log_every=1, keep_memory=True)
         except KeyboardInterrupt:
             return
-    steps = plain_steps(channels, name == LOADER)
+    steps = plain_steps(data, name == LOADER)
     for _ in range(STEPS):
         next(steps)
-    connection.send(0.0)
+    connection.send((0.0, 0.0))
     while connection.recv() is not None:
-        start = time.perf_counter()
+        start = clocks()
         for _ in range(STEPS):
             next(steps)
-        connection.send(time.perf_counter() - start)
+        connection.send(since(start))
 
 
-def compare(
-    title: str, competitors: dict[str, tuple[str, dict[str, Any]]], threads: int, channels: int
-) -> None:
-    """Print images/s and the ratio to the first competitor."""
+def take_turns(
+    competitors: dict[str, tuple[str, dict[str, Any]]], threads: int, channels: int, together: int = 1
+) -> dict[str, list[tuple[float, float]]]:
+    """Seconds of each turn of each competitor, by the clock and of the processor; ``together`` turns at a time."""
     context = multiprocessing.get_context("spawn")
     connections, processes = {}, []
     for label, (name, options) in competitors.items():
@@ -113,22 +120,91 @@ def compare(
         processes.append(context.Process(target=work, args=arguments, daemon=True))
         processes[-1].start()
         connections[label].recv()
-    seconds: dict[str, list[float]] = {label: [] for label in competitors}
+    seconds: dict[str, list[tuple[float, float]]] = {label: [] for label in competitors}
+    labels = list(connections)
     for _ in range(TURNS):
-        for label, connection in connections.items():
-            connection.send(1)
-            seconds[label].append(connection.recv())
+        for first in range(0, len(labels), together):
+            at_once = labels[first : first + together]
+            for label in at_once:
+                connections[label].send(1)
+            for label in at_once:
+                seconds[label].append(connections[label].recv())
     for connection in connections.values():
         connection.send(None)
     for process in processes:
         process.join(timeout=10)
         process.kill()
+    return seconds
+
+
+def compare(
+    title: str, competitors: dict[str, tuple[str, dict[str, Any]]], threads: int, channels: int
+) -> None:
+    """Print images/s and the ratio to the first competitor."""
+    turns = take_turns(competitors, threads, channels)
+    seconds = {label: [clock for clock, _ in pairs] for label, pairs in turns.items()}
     first = next(iter(competitors))
     print(f"\n{title} ({threads} thread{'s' * (threads > 1)}, {channels} channel{'s' * (channels > 1)})")
     for label in competitors:
         rate = STEPS * BATCH / statistics.median(seconds[label])
         ratio = statistics.median(a / b for a, b in zip(seconds[first], seconds[label], strict=True))
         print(f"  {label:<44}{rate:>10,.0f} images/s{ratio:>8.2f}x", flush=True)
+
+
+def image_sizes() -> None:
+    """A step at 32 and 64 pixels in one process and in two at once: images per second of a processor, and sgemm's share."""
+    torch.set_num_threads(1)
+    peak = sgemm_peak()
+    print(
+        f"\nA beta-VAE step by image size, processor time (1 thread; sgemm reaches {peak / 1e9:.0f} GFLOP/s)"
+    )
+    for side in (32, 64):
+        operations = operations_per_image(side)
+        for together in (1, 2):
+            competitors = {
+                f"{name} {number}": (name, {"image_size": side})
+                for name in (INDEXED, OURS)
+                for number in range(together)
+            }
+            turns = take_turns(competitors, 1, 1, together)
+            medians = {}
+            for name in (INDEXED, OURS):
+                spent = [
+                    work for label, pairs in turns.items() if label.startswith(name) for _, work in pairs
+                ]
+                medians[name] = statistics.median(spent)
+                rate = STEPS * BATCH / medians[name]
+                share = 100 * rate * operations / peak
+                ratio = medians[INDEXED] / medians[name]
+                many = "2 processes" if together > 1 else "1 process"
+                print(
+                    f"  {side} pixels, {many:<12}{name:<32}{rate:>8,.0f} images/s{ratio:>7.2f}x{share:>6.0f} % of sgemm",
+                    flush=True,
+                )
+
+
+def operations_per_image(side: int) -> float:
+    """Additions and multiplications of a step's matrix products and convolutions, as defined, per image."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    data = uw.data.load("dsprites", image_size=side)
+    method = uw.methods.create("beta_vae", data, seed=0)
+    images = data.batch(0, BATCH).images.contiguous()
+    with FlopCounterMode(display=False) as counter:
+        mean, _ = method.encoder(images)
+        method.decoder(mean).sum().backward()
+    return counter.get_total_flops() / BATCH
+
+
+def sgemm_peak() -> float:
+    """Operations per second of the best of many products of matrices that fit into the cache."""
+    size, best = 512, 0.0
+    first, second = torch.randn(size, size), torch.randn(size, size)
+    for _ in range(50):
+        start = time.process_time()
+        torch.mm(first, second)
+        best = max(best, 2 * size**3 / max(time.process_time() - start, 1e-9))
+    return best
 
 
 def loop_share() -> None:
@@ -200,6 +276,7 @@ class _Clock(Callback):
 
 def main() -> None:
     plain = {LOADER: (LOADER, {}), INDEXED: (INDEXED, {}), OURS: (OURS, {})}
+    image_sizes()
     for threads in (1, 2):
         for channels in (1, 3):
             compare("A beta-VAE step", plain, threads, channels)
