@@ -227,3 +227,50 @@ def test_all_rows_are_in_two_parts_that_hold_the_points(noise):
         np.testing.assert_array_equal(np.sort([*points.learning, *points.judging]), np.arange(300))
         assert np.isin(points.train, points.learning).all()
         assert np.isin(points.test, points.judging).all()
+
+
+def test_metrics_that_need_factors_use_the_labelled_rows():
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 4, (400, 2)).astype(float)
+    images = factors.astype(np.float32)
+    known = np.arange(0, 400, 4)
+    partial = np.full_like(factors, np.nan)
+    partial[known] = factors[known]
+    partial[1, 0] = 2  # one of two is known: not enough
+    images[np.setdiff1d(np.arange(400), known)] = rng.normal(size=(300, 2))  # of these the codes tell nothing
+    data = uw.data.from_arrays(images, {"a": partial[:, 0], "b": partial[:, 1]})
+    for protocol in ("paper", "dlib"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SharedPointsWarning)
+            scores = uw.evaluate(lambda x: x, data, ["mig", "sap", "gaussian_total_correlation"], protocol)
+        assert scores["mig"].value > 0.9
+        points = scores["sap"].details["points"]
+        assert (points["labelled"], points["rows"]) == (100, 400)
+        unlabelled = scores["gaussian_total_correlation"].details["points"]
+        assert "labelled" not in unlabelled
+        assert unlabelled["rows"] == 400
+        if protocol == "paper":
+            assert points["train"] + points["test"] == 100 - 1
+            assert unlabelled["every"] == 400
+            assert "66 + 33 points of 100 labelled rows (of 400)" in repr(scores)
+
+
+def test_without_a_row_that_has_all_factors_the_message_counts_them():
+    data = uw.data.from_arrays(
+        np.zeros((4, 2), np.float32), {"a": [0, 1, None, None], "b": [None, None, 0, 1]}
+    )
+    with pytest.raises(ArgumentError, match=r"no row has all factors: of 4 rows it has a of 2, b of 2"):
+        uw.evaluate(lambda x: x, data, ["mig"])
+
+
+def test_a_semi_supervised_method_learns_from_the_labels_that_there_are():
+    factors = {"x": [0, 1, None, 2, None], "y": [None, "b", None, "a", None]}
+    data = uw.data.from_arrays(np.zeros((5, 6), np.float32), factors)
+    method = uw.methods.create("ss_ivae", data, architecture="mlp", latent_size=2)
+    nan = np.nan
+    expected = [[0, nan], [1 / 3, 0.5], [nan, nan], [2 / 3, 0], [nan, nan]]
+    np.testing.assert_allclose(method.labels_for(data).of(np.arange(5)), expected)
+    batch = method.batches(data).draw(0, 64, 0)
+    assert set(batch.labelled.rows) == {0, 1, 3}
+    with pytest.raises(ArgumentError, match="ivae needs the labels of every row; ss_ivae learns"):
+        uw.methods.create("ivae", data, architecture="mlp")

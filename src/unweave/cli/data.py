@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unweave.cli import output
-from unweave.cli.options import ImageSize, Imports, Split, Yes, clean, load_extensions
+from unweave.cli.options import ImageSize, Imports, LabelsCsv, SkipBad, Split, Yes, clean, load_extensions
 from unweave.errors import ArgumentError, UnweaveError
 
 if TYPE_CHECKING:
@@ -159,6 +159,8 @@ def show(
     columns: Annotated[int, typer.Option(min=1, max=100, help="Images per row.")] = 10,
     size: ImageSize = None,
     split: Split = None,
+    labels_csv: LabelsCsv = None,
+    skip_bad: SkipBad = False,
     folder: Folder = None,
     imports: Imports = None,
 ) -> None:
@@ -170,26 +172,44 @@ def show(
     from unweave.figures import check_picture_path, contact_sheet, save_picture
 
     target = check_picture_path(picture or Path(f"{Path(name).resolve().name}.png"))
-    data = load_data(name, size, folder, split)
+    data = load_data(name, size, folder, split, labels_csv, skip_bad)
     print(save_picture(contact_sheet(data, seed, columns), target))
 
 
-def load_data(name: str, size: int | None, folder: Path | None, split: str | None = None) -> Dataset:
+def load_data(
+    name: str,
+    size: int | None,
+    folder: Path | None,
+    split: str | None = None,
+    labels_csv: Path | None = None,
+    skip_bad: bool = False,
+) -> Dataset:
     """``unweave.data.load`` with errors that name the options; ``folder`` is that of all data sets."""
     from unweave.data import registry
 
     path = _folder_of(name, folder) if folder is not None and name in registry.names() else None
     try:
-        return registry.load(name, path, image_size=size, split=split)
+        return registry.load(name, path, image_size=size, split=split, labels=labels_csv, skip_bad=skip_bad)
     except ArgumentError as error:
-        if error.argument == "image_size":
-            raise ArgumentError("--size", size, error.allowed) from error
-        if error.argument == "split":
-            raise ArgumentError("--split", split, error.allowed) from error
+        options = {
+            "image_size": "--size",
+            "split": "--split",
+            "labels": "--labels-csv",
+            "skip_bad": "--skip-bad",
+        }
+        if error.argument in options:
+            raise ArgumentError(options[error.argument], error.value, error.allowed) from error
         raise
 
 
-def load_run_data(run: Run, name: str | None, size: int | None, split: str | None) -> Dataset:
+def load_run_data(
+    run: Run,
+    name: str | None,
+    size: int | None,
+    split: str | None,
+    labels_csv: Path | None = None,
+    skip_bad: bool = False,
+) -> Dataset:
     """The data of a run, or others by name; if the run's folder has moved, the message names the option."""
     from unweave.data.registry import load_described
     from unweave.data.split import part_of_same_split
@@ -198,14 +218,16 @@ def load_run_data(run: Run, name: str | None, size: int | None, split: str | Non
     if name is None and (part := part_of_same_split(described.get("split"), split)) is not None:
         described["split"] = split = part
     if name is not None or size is not None:
-        return load_data(name or described["name"], size, None, split)
+        return load_data(name or described["name"], size, None, split, labels_csv, skip_bad)
     try:
-        return load_described(described, run.spec.folder)
+        return load_described(described, run.spec.folder, labels=labels_csv, skip_bad=skip_bad)
     except ArgumentError as error:
         if error.argument == "data" and run.spec.folder:
             where = run.spec.folder.get("path")
             message = f"the run was trained on {where}, which is not there any more: say where it is"
             raise ArgumentError("--data", None, message) from error
+        if error.argument == "labels":
+            raise ArgumentError("--labels-csv", error.value, error.allowed) from error
         raise
 
 

@@ -17,7 +17,9 @@ from unweave.cli.data import load_run_data
 from unweave.cli.options import (
     ImageSize,
     Imports,
+    LabelsCsv,
     Seed,
+    SkipBad,
     Split,
     load_extensions,
     parse_names,
@@ -133,6 +135,8 @@ def evaluate(
     ] = None,
     size: ImageSize = None,
     split: Split = None,
+    labels_csv: LabelsCsv = None,
+    skip_bad: SkipBad = False,
     bootstrap: Bootstrap = 0,
     settings: Set = None,
     json_file: Json = None,
@@ -158,7 +162,7 @@ def evaluate(
     from unweave.training import load
 
     loaded = load(run)
-    images = load_run_data(loaded, data, size, split)
+    images = load_run_data(loaded, data, size, split, labels_csv, skip_bad)
     options: Any = {"protocol": protocol, "seed": seed, "num_train": num_train, "num_test": num_test}
     options |= {"labels": labels, "part": part, "bootstrap": bootstrap, "params": _params(settings or [])}
     scores: dict[str, Any] = {}

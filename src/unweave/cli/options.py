@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -31,6 +32,19 @@ Split = Annotated[
         "test,0.8,0: the rest.",
         show_default=False,
     ),
+]
+LabelsCsv = Annotated[
+    Path | None,
+    typer.Option(
+        "--labels-csv",
+        metavar="FILE",
+        help="Labels of some images, which become the factors: a CSV file, its first column the file names (or row "
+        "numbers); what is empty or not there is not known.  [default: factors.csv of a folder]",
+        show_default=False,
+    ),
+]
+SkipBad = Annotated[
+    bool, typer.Option("--skip-bad", help="Leave out images of a folder that cannot be read.")
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Remove it.")]

@@ -13,6 +13,8 @@ from unweave.cli.options import (
     Device,
     ImageSize,
     Imports,
+    LabelsCsv,
+    SkipBad,
     Split,
     load_extensions,
     parse_names,
@@ -156,6 +158,8 @@ def train(
     pictures: Annotated[bool, typer.Option(help="Write pictures at the end.")] = True,
     size: ImageSize = None,
     split: Split = None,
+    labels_csv: LabelsCsv = None,
+    skip_bad: SkipBad = False,
     imports: Imports = None,
 ) -> None:
     """Train a method on a data set.
@@ -177,7 +181,7 @@ def train(
 
     import unweave as uw
 
-    loaded = load_data(data, size, None, split)
+    loaded = load_data(data, size, None, split, labels_csv, skip_bad)
     given: dict[str, Any] = {
         "latent_size": latent_size,
         "architecture": _architecture(architecture),

@@ -7,6 +7,7 @@ from .factors import FactorSpace as FactorSpace
 from .own.arrays import from_arrays as from_arrays
 from .own.folders import from_folder as from_folder
 from .own.functions import from_function as from_function
+from .own.with_labels import with_labels as with_labels
 from .recipe import Recipe as Recipe
 from .recipe import SourceFile as SourceFile
 from .registry import find as find

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -30,6 +30,26 @@ class RowArray(Protocol):
     def __len__(self) -> int: ...
 
     def take(self, indices: IntArray, axis: int) -> AnyArray: ...
+
+
+class SomeRows:
+    """Some rows (n,) of an array, in this order, read when they are asked for.
+
+    Examples
+    --------
+    >>> SomeRows(np.arange(8).reshape(4, 2), np.array([3, 1])).take(np.array([0]), axis=0)
+    array([[6, 7]])
+    """
+
+    def __init__(self, array: RowArray, rows: IntArray) -> None:
+        self.array, self.rows = array, rows
+        self.shape = (len(rows), *array.shape[1:])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, indices: IntArray, axis: int) -> AnyArray:
+        return self.array.take(self.rows[indices], axis=axis)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +82,14 @@ class Dataset:
         which part of a larger data set it is: "train", "test"; "" for the whole.
     folder
         the user's own folder that its images are in, as it was given; "" if they are not from one.
+    files
+        of each row (N,) the path of its image relative to that folder; None if they are not from one.
+    labels_file
+        the table that the factors were read from, where it was named by the user; "" if none was.
+    skip_bad
+        whether images of the folder that cannot be read were left out.
+
+    Factors may be known of some rows only: NaN stands for those that are not, and :meth:`labelled_rows` are the others.
 
     Examples
     --------
@@ -87,6 +115,9 @@ class Dataset:
     sampler: Sampler | None = None
     split: str = ""
     folder: str = ""
+    files: tuple[str, ...] | None = None
+    labels_file: str = ""
+    skip_bad: bool = False
 
     # --- what it is --------------------------------------------------------------------------
 
@@ -113,7 +144,8 @@ class Dataset:
         shape = "x".join(map(str, self.image_shape))
         factors = ", ".join(f"{n}={s}" for n, s in zip(self.space.names, self.space.sizes, strict=True))
         name = f"{self.name}, {self.split}" if self.split else self.name
-        return f"Dataset({name}: {size} of {shape}; {factors or 'no factors'})"
+        some = f", {len(self.labelled_rows()):,} labelled" if self.partly_labelled else ""
+        return f"Dataset({name}: {size} of {shape}{some}; {factors or 'no factors'})"
 
     # --- observations ------------------------------------------------------------------------
 
@@ -142,12 +174,38 @@ class Dataset:
         return clean if self.noise is None or rng is None else self.noise(clean, rng)
 
     def factors(self, rows: ArrayLike) -> FactorArray:
-        """The factors (n, K) of rows (n,)."""
+        """The factors (n, K) of rows (n,); of a data set with unknown ones, float64 with NaN where one is not known."""
         return self._rows().factors(rows)
+
+    @property
+    def partly_labelled(self) -> bool:
+        """Whether some factors of some rows are not known."""
+        return isinstance(self.index, Table) and self.index.unknown is not None
+
+    def labelled_rows(self, names: Sequence[str] | None = None) -> IntArray:
+        """The rows (n,) whose factors, or those of these names, are all known.
+
+        Examples
+        --------
+        >>> data = uw.data.from_arrays(np.zeros((3, 2), np.float32), {"shape": [0, 1, None], "size": [5, None, 7]})
+        >>> data.labelled_rows(), data.labelled_rows(["size"])
+        (array([0]), array([0, 2]))
+        """
+        chosen = None if names is None else tuple(names)
+        for name in chosen or ():
+            self.space.position(name)
+        return self.index.labelled(chosen) if isinstance(self.index, Table) else np.arange(len(self))
 
     def rows(self, factors: ArrayLike, rng: Rng | None = None) -> IntArray:
         """A row for each of the factors (n, K); ``rng`` chooses where several rows fit."""
         return self._rows().rows(factors, rng)
+
+    def check_labelled(self, what: str) -> None:
+        """Refuse a data set with unknown factors; ``what`` needs all of them."""
+        if self.partly_labelled:
+            known = f"{len(self.labelled_rows()):,} of {len(self):,} rows have all factors"
+            allowed = f'{what} need all: {known}, and split="labelled" loads these alone'
+            raise ArgumentError("data", self.name, allowed)
 
     # --- sampling ----------------------------------------------------------------------------
 

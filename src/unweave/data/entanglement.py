@@ -259,6 +259,7 @@ def _discrete_factors(data: Dataset) -> IntArray:
         raise ArgumentError("data", data.name, allowed)
     if data.sampler is not None:
         raise ArgumentError("data", data.name, "does not draw its rows uniformly: needs uniform sampling")
+    data.check_labelled("entangled factors")
     if len(data) > _MOST_ROWS:
         raise ArgumentError(
             "data", data.name, f"has {len(data):,} rows: {_MOST_ROWS:,} at most can be entangled"

@@ -151,17 +151,21 @@ class FactorSpace:
         columns = np.unravel_index(checked, self.grid_shape) if self.names else ()
         return np.ascontiguousarray(np.array(columns, np.int64).reshape(self.num_factors, len(checked)).T)
 
-    def check(self, factors: ArrayLike) -> FactorArray:
-        """The factors as an (n, K) array of the space's dtype, or an error that names what is wrong."""
+    def check(self, factors: ArrayLike, *, unknown: bool = False) -> FactorArray:
+        """The factors as an (n, K) array of the space's dtype, or an error that names what is wrong.
+
+        With ``unknown``, NaN is a value that is not known; an array that has any is float64.
+        """
         array = np.asarray(factors)
         if array.ndim != 2 or array.shape[1] != self.num_factors:
             wanted = f"needs shape (n, {self.num_factors}) for factors {list(self.names)}"
             raise ArgumentError("factors", f"array of shape {array.shape}", wanted)
         if array.dtype.kind not in "iuf":
             raise ArgumentError("factors", f"array of dtype {array.dtype}", "needs integers or floats")
+        missing = np.isnan(array) if unknown and array.dtype.kind == "f" else np.zeros(array.shape, bool)
         for column, (name, size) in enumerate(zip(self.names, self.sizes, strict=True)):
-            _check_column(name, size, array[:, column])
-        if self.discrete:
+            _check_column(name, size, array[~missing[:, column], column])
+        if self.discrete and not missing.any():
             return array.astype(np.int64, copy=False)
         return array.astype(np.float64, copy=False)
 

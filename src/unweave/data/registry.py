@@ -6,16 +6,19 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from unweave.data.dataset import Dataset
 from unweave.data.factors import FactorSpace
 from unweave.data.recipe import Recipe, SourceFile
-from unweave.data.split import Split, parse_split, random_part
+from unweave.data.split import LABELLED, Split, labelled_part, parse_split, random_part
 from unweave.data.storage.prepared import data_folder
 from unweave.errors import ArgumentError
 from unweave.parameters import Count, check_value, defaults
 from unweave.registry import Registry
+
+if TYPE_CHECKING:
+    from unweave.data.own.with_labels import UserLabels
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -59,6 +62,8 @@ def load(
     *,
     image_size: Count | None = None,
     split: Split | None = None,
+    labels: UserLabels | None = None,
+    skip_bad: bool = False,
 ) -> Dataset:
     """A data set by name, or the images of a folder; prepared on first use.
 
@@ -75,7 +80,13 @@ def load(
         the old side is a multiple of the new one, else by Pillow's Lanczos filter. Done once, and kept in ``folder``.
     split
         a part of it: "train" or "test" of a data set that has such parts (CelebA, 3D Chairs, MNIST, Fashion-MNIST,
-        SmallNORB); or of any, (0.8, seed) for a random 80 % of the rows and ("test", 0.8, seed) for all others.
+        SmallNORB); or of any, (0.8, seed) for a random 80 % of the rows and ("test", 0.8, seed) for all others, and
+        "labelled" for the rows of which all factors are known.
+    labels
+        of some rows, which become the factors: a CSV file, a mapping or a data frame, by file name (of a folder) or
+        row, as :func:`with_labels` takes them. By default a folder's ``factors.csv``.
+    skip_bad
+        leave out images of a folder that cannot be read.
 
     Returns
     -------
@@ -90,15 +101,24 @@ def load(
 
     size = check_value("image_size", image_size, Count | None)
     part = None if split is None else parse_split(split)
+    options: Any = {"image_size": size, "labels": labels, "skip_bad": skip_bad}
     if isinstance(part, tuple):
         fraction, seed, which = part[-2], part[-1], part[0]
-        return random_part(load(name, folder, image_size=size), fraction, seed, which)  # type: ignore[arg-type]
+        return random_part(load(name, folder, **options), fraction, seed, which)  # type: ignore[arg-type]
+    if part == LABELLED:
+        return labelled_part(load(name, folder, **options))
     if _is_folder(name):
         if part is not None:
             raise ArgumentError(
                 "split", part, "a folder has no parts of its own: (0.8, 0) takes a random one"
             )
-        return _load_folder(name, folder, size)
+        return _load_folder(name, folder, size, labels, skip_bad)
+    if skip_bad:
+        raise ArgumentError("skip_bad", skip_bad, f"{name} is not a folder of your own images")
+    if labels is not None:
+        from unweave.data.own.with_labels import with_labels
+
+        return with_labels(load(name, folder, image_size=size, split=split), labels)
     recipe = RECIPES[str(name)]
     if part is not None and part not in recipe.splits:
         allowed = " or ".join(recipe.splits) or "nothing by name"
@@ -139,9 +159,11 @@ def describe_data(data: Dataset) -> dict[str, Any]:
     {'name': 'dark', 'size': 4, 'image_shape': [8, 8, 1], 'factors': {}}
     """
     split = {"split": data.split} if data.split else {}
+    some = {"labelled": len(data.labelled_rows())} if data.partly_labelled else {}
     return {
         "name": data.name,
         **split,
+        **some,
         "size": len(data) if data.finite else None,
         "image_shape": list(data.image_shape),
         "factors": {
@@ -151,7 +173,13 @@ def describe_data(data: Dataset) -> dict[str, Any]:
     }
 
 
-def load_described(data: Mapping[str, Any], folder: Mapping[str, str] | None = None) -> Dataset:
+def load_described(
+    data: Mapping[str, Any],
+    folder: Mapping[str, str] | None = None,
+    *,
+    labels: UserLabels | None = None,
+    skip_bad: bool = False,
+) -> Dataset:
     """The data set that a run was trained on, with images of the same size.
 
     Parameters
@@ -159,8 +187,12 @@ def load_described(data: Mapping[str, Any], folder: Mapping[str, str] | None = N
     data
         what the run's spec says of its data: ``name``, ``image_shape`` and, where it was a part, ``split``.
     folder
-        what it says of a folder of the user's own: ``path``, ``given`` and ``content``. One that is gone is refused,
-        one whose images have changed is warned of.
+        what it says of a folder of the user's own: ``path``, ``given`` and ``content``, and perhaps ``labels``, the
+        table of labels, and ``skip_bad``. What is gone is refused, images or labels that have changed are warned of.
+    labels
+        to take instead of the run's, as in :func:`load`.
+    skip_bad
+        leave out images of a folder that cannot be read; so it is if the run did.
 
     Examples
     --------
@@ -169,19 +201,39 @@ def load_described(data: Mapping[str, Any], folder: Mapping[str, str] | None = N
     """
     shape = data["image_shape"]
     size = shape[0] if len(shape) == 3 and shape[0] == shape[1] else None
-    if not folder:
-        return load(data["name"], image_size=size, split=data.get("split"))
+    folder = folder or {}
+    table = folder.get("labels") if labels is None else labels
+    if labels is None and table is not None and not Path(table).is_file():
+        allowed = (
+            "the labels that the run was trained with are not there any more: say where they are with labels"
+        )
+        raise ArgumentError("labels", table, allowed)
+    options: Any = {"image_size": size, "split": data.get("split"), "labels": table}
+    if not folder.get("path"):
+        loaded = load(data["name"], **options)
+        return loaded if labels is not None else _with_the_factors_of(data, loaded)
     path = next(
         (p for p in (folder.get("path", ""), folder.get("given", "")) if p and Path(p).is_dir()), None
     )
     if path is None:
         allowed = "the folder that the run was trained on is not there any more: say where it is with data"
         raise ArgumentError("data", folder.get("path"), allowed)
-    from unweave.data.own.folders import folder_content
+    from unweave.data.own.folders import FACTORS_FILE, folder_content
 
-    if folder_content(path) != folder.get("content"):
+    if folder_content(path, folder.get("labels") or FACTORS_FILE) != folder.get("content"):
         warnings.warn(f"{path}: images or factors have changed since the run was trained", stacklevel=2)
-    return load(path, image_size=size, split=data.get("split"))
+    loaded = load(path, **options, skip_bad=skip_bad or bool(folder.get("skip_bad")))
+    return loaded if labels is not None else _with_the_factors_of(data, loaded)
+
+
+def _with_the_factors_of(described: Mapping[str, Any], data: Dataset) -> Dataset:
+    """The data; a warning if it lacks factors that a run's spec names, which were then given in Python."""
+    missing = [name for name in described.get("factors", {}) if name not in data.space.names]
+    if missing:
+        some = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
+        message = f"{data.name}: the run had the factors {some}, which no file holds: give them with labels"
+        warnings.warn(message, stacklevel=3)
+    return data
 
 
 def names() -> list[str]:
@@ -294,11 +346,18 @@ def _is_folder(name: str | Path) -> bool:
     return str(name) not in RECIPES and (Path(name).expanduser().is_dir() or Path(name).name != str(name))
 
 
-def _load_folder(path: str | Path, folder: Path | str | None, size: int | None) -> Dataset:
+def _load_folder(
+    path: str | Path, folder: Path | str | None, size: int | None, labels: UserLabels | None, skip_bad: bool
+) -> Dataset:
     from unweave.data.own.folders import FACTORS_FILE, from_folder
 
     check_name(path)
     path = Path(path).expanduser()
     if folder is not None:
         raise ArgumentError("folder", str(folder), "only a data set by name has its files elsewhere")
-    return from_folder(path, FACTORS_FILE if os.path.lexists(path / FACTORS_FILE) else None, size=size)
+    table = FACTORS_FILE if os.path.lexists(path / FACTORS_FILE) else None
+    if isinstance(labels, str | os.PathLike):  # relative to where the user is, not to the folder
+        labels = Path(labels).expanduser().absolute()
+        if not labels.is_file():
+            raise ArgumentError("labels", str(labels), "there is no such file")
+    return from_folder(path, table if labels is None else labels, size=size, skip_bad=skip_bad)

@@ -72,7 +72,7 @@ class Table:
     space
         the factors.
     factors
-        those of each row, (N, K).
+        those of each row, (N, K); NaN: not known. Rows are asked for by factors among those that have them.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class Table:
 
     def __init__(self, space: FactorSpace, factors: ArrayLike) -> None:
         self.space = space
-        self.table = space.check(factors)
+        self.table = space.check(factors, unknown=True)
         self._groups: dict[tuple[str, ...], _Groups] = {}
 
     @property
@@ -102,6 +102,19 @@ class Table:
         """How many rows show each combination of factors that is shown; None if not equally many do."""
         groups = self._grouped(self.space.names) if self.space.discrete else None
         return groups.largest if groups is not None and groups.equal else None
+
+    @cached_property
+    def unknown(self) -> BoolArray | None:
+        """Which factors (N, K) are not known; None where all are."""
+        missing = np.isnan(self.table) if self.table.dtype.kind == "f" else np.zeros(0, bool)
+        return missing if missing.any() else None
+
+    def labelled(self, names: tuple[str, ...] | None = None) -> IntArray:
+        """The rows whose factors of these names, by default all, are known."""
+        if self.unknown is None:
+            return np.arange(len(self))
+        columns = [self.space.position(name) for name in (self.space.names if names is None else names)]
+        return np.flatnonzero(~self.unknown[:, columns].any(axis=1)).astype(np.int64)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -143,18 +156,19 @@ class Table:
             for name in names:
                 self.space.size(name)  # refuses a continuous factor
             columns = [self.space.position(name) for name in names]
-            self._groups[names] = _Groups(names, self.table[:, columns].astype(np.int64))
+            rows = self.labelled(names)
+            self._groups[names] = _Groups(names, self.table[rows][:, columns].astype(np.int64), rows)
         return self._groups[names]
 
 
 class _Groups:
-    """The rows of a table sorted by the values of some factors, so that choosing needs no search
-    through the table: group g holds ``order[start[g] : start[g] + count[g]]``."""
+    """Rows (n,) of a table sorted by their values (n, columns) of some factors, so that choosing needs no
+    search through the table: group g holds ``order[start[g] : start[g] + count[g]]``."""
 
-    def __init__(self, names: tuple[str, ...], values: IntArray) -> None:
+    def __init__(self, names: tuple[str, ...], values: IntArray, rows: IntArray) -> None:
         self.names = names
         self.keys, group, self.count = np.unique(values, axis=0, return_inverse=True, return_counts=True)
-        self.order = np.argsort(group.reshape(-1), kind="stable").astype(np.int64)
+        self.order = rows[np.argsort(group.reshape(-1), kind="stable")]
         self.start = np.concatenate([[0], np.cumsum(self.count)[:-1]]).astype(np.int64)
         self.largest = int(self.count.max()) if len(self.count) else 0
         self.equal = bool((self.count == self.largest).all())

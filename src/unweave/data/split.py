@@ -6,13 +6,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from unweave.arrays import AnyArray, IntArray
-from unweave.data.dataset import Dataset, RowArray
+from unweave.arrays import IntArray
+from unweave.data.dataset import Dataset, SomeRows
 from unweave.data.rows import Table
 from unweave.data.supervision.weak import labelled_subset
 from unweave.errors import ArgumentError
 from unweave.parameters import Fraction, Seed, check_value
 
+LABELLED = "labelled"  # the split of the rows of which all factors are known
 Part = Literal["train", "test"]
 Split = str | tuple[float, int] | tuple[str, float, int]
 
@@ -57,6 +58,23 @@ def random_part(data: Dataset, fraction: Fraction, seed: Seed = 0, part: Part = 
     return take_rows(data, rows, split_text((part, share, number)))
 
 
+def labelled_part(data: Dataset) -> Dataset:
+    """The rows of a data set of which all factors are known; the data set itself where that is every row.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((3, 2), np.float32), {"shape": [0, 1, None]})
+    >>> labelled_part(data)
+    Dataset(arrays, labelled: 2 of 2; shape=2)
+    """
+    if not data.partly_labelled:
+        return data
+    rows = data.labelled_rows()
+    if len(rows) == 0:
+        raise ArgumentError("split", LABELLED, f"no row of {data.name} has all factors")
+    return take_rows(data, rows, LABELLED)
+
+
 def take_rows(data: Dataset, rows: IntArray, split: str) -> Dataset:
     """The data set of some rows, in this order; ``split`` names the part that it is.
 
@@ -70,8 +88,9 @@ def take_rows(data: Dataset, rows: IntArray, split: str) -> Dataset:
     if data.sampler is not None:
         raise ArgumentError("split", split, f"{data.name} draws its rows in its own way: split it before")
     index = Table(data.space, data.factors(rows))
-    array = None if data.array is None else _SomeRows(data.array, rows)
-    return data.with_parts(index=index, array=array, split=split)
+    array = None if data.array is None else SomeRows(data.array, rows)
+    files = None if data.files is None else tuple(data.files[row] for row in rows)
+    return data.with_parts(index=index, array=array, split=split, files=files)
 
 
 def parse_split(value: Any) -> Split:
@@ -126,17 +145,3 @@ def part_of_same_split(own: str | None, asked: str | None) -> str | None:
         return own
     random = own is not None and "," in own and asked.strip() in ("train", "test")
     return ",".join([asked.strip(), *own.split(",")[1:]]) if random and own is not None else asked
-
-
-class _SomeRows:
-    """Some rows of an array, read when they are asked for."""
-
-    def __init__(self, array: RowArray, rows: IntArray) -> None:
-        self.array, self.rows = array, rows
-        self.shape = (len(rows), *array.shape[1:])
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def take(self, indices: IntArray, axis: int) -> AnyArray:
-        return self.array.take(self.rows[indices], axis=axis)

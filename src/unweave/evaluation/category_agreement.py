@@ -122,6 +122,8 @@ def _classes(trained: Trained, factor: str | None) -> Any:
 
     def of(which: AnyArray) -> IntArray:
         factors = which if which.ndim == 2 else trained.data.factors(which)
+        if trained.data.partly_labelled and np.isnan(factors[:, position]).any():
+            trained.data.check_labelled("classes")
         return np.asarray(factors[:, position]).astype(np.int64)
 
     return of

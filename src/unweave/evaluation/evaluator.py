@@ -92,9 +92,10 @@ def evaluate(
         of everything random.
     num_train, num_test
         points for metrics that learn from codes, and for testing what they learned; fewer where there are not so many
-        rows. Each score's ``details["points"]`` says how many of how many rows. Metrics that intervene on the factors
-        of a data set with all their combinations draw their votes from all its images, as their papers do: by "paper"
-        those to learn from from one part of the rows, those to judge on from the rest.
+        rows. Where factors are known of some rows only, metrics that need them use these rows. Each score's
+        ``details["points"]`` says how many of how many rows. Metrics that intervene on the factors of a data set with
+        all their combinations draw their votes from all its images, as their papers do: by "paper" those to learn from
+        from one part of the rows, those to judge on from the rest.
     params
         parameters of single metrics: {"dci": {"learner": "forest"}}.
     codes
@@ -296,16 +297,25 @@ class _Evaluation:
     ) -> None:
         self.table, self.seed, self.sampled, self.bootstrap = table, seed, sampled, bootstrap
         self.protocol, self.sizes = protocol, sizes
-        self._sources = {part: self._source(part) for part in ("train", "test", "every")}
+        self._sources: dict[str, Rng] = {}
         self._encoded: dict[str, tuple[Sample, AnyArray]] = {}
 
     @cached_property
     def points(self) -> Points:
         """Which rows are for learning and which for judging, drawn once."""
+        return self._draw_points(labelled=False)
+
+    @cached_property
+    def labelled_points(self) -> Points:
+        """Those of metrics that need factors: the same, or rows that have all factors, where not all do."""
+        return self._draw_points(labelled=True) if self.table.data.partly_labelled else self.points
+
+    def _draw_points(self, labelled: bool) -> Points:
         data, sizes = self.table.data, self.sizes
         if self.protocol == "paper" and data.finite:
-            return disjoint_points(data, *sizes, self._source("rows"))
-        return independent_points(data, *sizes, self._sources["train"], self._sources["test"])
+            return disjoint_points(data, *sizes, self._source("rows"), labelled=labelled)
+        sources = [self._kept_source(_named(part, labelled)) for part in ("train", "test")]
+        return independent_points(data, *sizes, *sources, labelled=labelled)
 
     def score(self, metric: Metric, params: dict[str, Any]) -> Score:
         """The score of a metric with its settings."""
@@ -318,7 +328,9 @@ class _Evaluation:
         if metric.takes == "method":
             return self._of_method(metric, params)
         if metric.name in MODEL_METRICS:
-            return self._with_points(metric.on_samples(self._sampled_points(), None, **options), False)
+            return self._with_points(
+                metric, metric.on_samples(self._sampled_points(metric), None, **options), False
+            )
         honest = self.protocol == "paper"
         if metric.takes == "interventions" and self._has_every_combination():
             if honest:
@@ -326,24 +338,25 @@ class _Evaluation:
             return metric.on_interventions(DatasetInterventions(self.table, self.sampled), **options)
         split = metric.takes == "split" and (honest or not metric.in_sample)
         split = split or (metric.takes == "interventions" and honest)
-        train, posterior = self._points_of("train" if split else "every")
+        train, posterior = self._points_of(metric, "train" if split else "every")
         if metric.takes == "posterior":
             assert self.table.method is not None
             options["params"] = {"correlation": self.table.method.noise_correlation} | params
             mean, log_variance = np.moveaxis(posterior.astype(np.float64), 1, 0)
-            return self._with_points(metric.on_posterior(mean, log_variance, **options), split)
+            return self._with_points(metric, metric.on_posterior(mean, log_variance, **options), split)
         if metric.takes_log_variance and self.table.has_noise and not self.sampled:
             options["params"] = {"log_variance": posterior[:, 1].astype(np.float64)} | params
         if "categorical" in metric.parameters and self.table.data.space:
             space = self.table.data.space
             ordered = [space.is_ordered(name) for name in space.names]
             options["params"] = {"categorical": [not order for order in ordered]} | dict(options["params"])
-        test = self._points_of("test")[0] if split else None
-        return self._with_points(metric.on_samples(train, test, **options), split)
+        test = self._points_of(metric, "test")[0] if split else None
+        return self._with_points(metric, metric.on_samples(train, test, **options), split)
 
     def _of_votes(self, metric: Metric, options: Any) -> Score:
         """The score of a metric that intervenes on a data set with every combination, judged on other rows."""
-        learning, judging = self.points.learning, self.points.judging
+        drawn = self.labelled_points
+        learning, judging = drawn.learning, drawn.judging
         assert learning is not None
         assert judging is not None
         source = self._row_interventions(learning, self._row_interventions(judging))
@@ -353,6 +366,7 @@ class _Evaluation:
             raise ArgumentError("data", given, reason)
         score = metric.on_interventions(source, **options)
         points = {"train": len(learning), "test": len(judging), "rows": len(self.table.data)}
+        points |= {} if drawn.labelled is None else {"labelled": drawn.labelled}
         return replace(score, details={**score.details, "points": points})
 
     def _row_interventions(self, rows: IntArray, test: RowInterventions | None = None) -> RowInterventions:
@@ -365,9 +379,10 @@ class _Evaluation:
 
         return RowInterventions(self.table.data.factors(rows).astype(np.int64), codes_of, test)
 
-    def _with_points(self, score: Score, split: bool) -> Score:
+    def _with_points(self, metric: Metric, score: Score, split: bool) -> Score:
         """The score with the numbers of points that it is of."""
-        return replace(score, details={**score.details, "points": self.points.counts(split)})
+        points = self.labelled_points if metric.uses_factors else self.points
+        return replace(score, details={**score.details, "points": points.counts(split)})
 
     def _of_method(self, metric: Metric, params: dict[str, Any]) -> Score:
         table = self.table
@@ -379,25 +394,29 @@ class _Evaluation:
         """Keep the codes that were computed, where the table is on disk."""
         self.table.flush()
 
-    def _points_of(self, part: str) -> tuple[Sample, AnyArray]:
-        """Codes and factors of random images, and their posteriors; encoded once, used by all."""
-        which = {"train": self.points.train, "test": self.points.test, "every": self.points.every}[part]
-        if part == "every" and np.array_equal(which, self.points.train):
+    def _points_of(self, metric: Metric, part: str) -> tuple[Sample, AnyArray]:
+        """Codes and factors of random images, and their posteriors; encoded once, used by all metrics of them."""
+        data = self.table.data
+        labelled = metric.uses_factors and data.partly_labelled
+        points = self.labelled_points if labelled else self.points
+        which = {"train": points.train, "test": points.test, "every": points.every}[part]
+        if part == "every" and np.array_equal(which, points.train):
             part = "train"
-        if part not in self._encoded:
-            data, rng = self.table.data, self._sources[part]
+        name = _named(part, labelled)
+        if name not in self._encoded:
+            rng = self._kept_source(name)
             posterior = self.table.posterior(which, rng)
             factors: Any = np.zeros((len(which), 1), int)
-            if data.space:
+            if data.space and (labelled or not data.partly_labelled):
                 factors = data.factors(which) if data.finite else which
             codes = draw_codes(posterior, self.table, rng) if self.sampled else posterior[:, 0]
             continuous = bool(data.space) and not data.space.discrete
-            self._encoded[part] = (check_sample(codes, factors, part, continuous=continuous), posterior)
-        return self._encoded[part]
+            self._encoded[name] = (check_sample(codes, factors, part, continuous=continuous), posterior)
+        return self._encoded[name]
 
-    def _sampled_points(self) -> Sample:
+    def _sampled_points(self, metric: Metric) -> Sample:
         """One draw of z from each posterior, as in training."""
-        sample, posterior = self._points_of("every")
+        sample, posterior = self._points_of(metric, "every")
         return Sample(draw_codes(posterior, self.table, self._source("sampled")), sample.factors)
 
     def _has_every_combination(self) -> bool:
@@ -406,6 +425,14 @@ class _Evaluation:
 
     def _source(self, purpose: str) -> Rng:
         return _source(self.seed, purpose)
+
+    def _kept_source(self, purpose: str) -> Rng:
+        """One source for all that is drawn for a purpose, in turn."""
+        return self._sources.setdefault(purpose, self._source(purpose))
+
+
+def _named(part: str, labelled: bool) -> str:
+    return f"labelled {part}" if labelled else part
 
 
 def _source(seed: int, purpose: str) -> Rng:

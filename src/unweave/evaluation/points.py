@@ -8,7 +8,7 @@ import numpy as np
 
 from unweave.arrays import AnyArray, IntArray
 from unweave.data import Dataset
-from unweave.data.factors import Rng
+from unweave.data.factors import Rng, integers
 from unweave.errors import ArgumentError
 
 MOST_SHARED = 0.01  # the share of test points that may be among the training points without a warning
@@ -31,7 +31,9 @@ class Points(NamedTuple):
         all rows in two parts, the training points in the first and the test points in the second: what metrics that
         intervene draw their votes from. None where rows are not kept apart.
     rows
-        how many there are in the data set that could have been drawn; None: it is endless.
+        how many there are in the data set; None: it is endless.
+    labelled
+        how many of them could have been drawn, where that is only those whose factors are known; else None.
     shared
         the share of test points whose row is a training point as well.
     """
@@ -43,15 +45,19 @@ class Points(NamedTuple):
     shared: float = 0.0
     learning: IntArray | None = None
     judging: IntArray | None = None
+    labelled: int | None = None
 
     def counts(self, split: bool) -> dict[str, Any]:
         """What a score's details say of them: ``split`` if the metric was judged on test points."""
         sizes = {"train": len(self.train), "test": len(self.test)} if split else {"every": len(self.every)}
         shared = {"shared": self.shared} if split and self.shared else {}
-        return {**sizes, "rows": self.rows, **shared}
+        labelled = {} if self.labelled is None else {"labelled": self.labelled}
+        return {**sizes, "rows": self.rows, **labelled, **shared}
 
 
-def disjoint_points(data: Dataset, num_train: int, num_test: int, rng: Rng) -> Points:
+def disjoint_points(
+    data: Dataset, num_train: int, num_test: int, rng: Rng, *, labelled: bool = False
+) -> Points:
     """Points of which none is both for learning and for judging.
 
     All rows are put into a random order once. Training points are the first, test points the next of them, no row
@@ -67,6 +73,8 @@ def disjoint_points(data: Dataset, num_train: int, num_test: int, rng: Rng) -> P
         the numbers of points asked for.
     rng
         what is drawn from.
+    labelled
+        whether only rows whose factors are all known are drawn.
 
     Returns
     -------
@@ -81,21 +89,26 @@ def disjoint_points(data: Dataset, num_train: int, num_test: int, rng: Rng) -> P
     >>> len(np.intersect1d(points.train, points.test)), len(points.learning), len(points.judging)
     (0, 200, 100)
     """
-    rows = len(data)
+    allowed = _labelled(data) if labelled else None
+    rows = len(data) if allowed is None else len(allowed)
     if rows < 2:
-        raise ArgumentError("data", data.name, "has one row: points to learn from and to judge on need two")
+        which = "row" if allowed is None else f"labelled row of {len(data):,}"
+        raise ArgumentError(
+            "data", data.name, f"has one {which}: points to learn from and to judge on need two"
+        )
     cut = min(1.0, rows / (num_train + num_test))
     learn = min(max(int(cut * num_train), 1), rows - 1)
     judge = min(max(int(cut * num_test), 1), rows - learn)
     order = rng.permutation(rows).astype(np.int64)
     first_part = max(1, round(rows * num_train / (num_train + num_test)))
+    if allowed is not None:
+        order = allowed[order]
     if data.sampler is None:
         train, test = order[:learn], order[learn : learn + judge]
         for_judging = order[learn : learn + max(judge, rows - first_part)]
         for_learning = np.setdiff1d(order, for_judging)
-        return Points(
-            train, test, order[: min(num_train, rows)], rows, 0.0, for_learning, np.sort(for_judging)
-        )
+        every, some = order[: min(num_train, rows)], None if allowed is None else rows
+        return Points(train, test, every, len(data), 0.0, for_learning, np.sort(for_judging), some)
     of_train = np.zeros(rows, dtype=bool)
     of_train[order[:first_part]] = True
     train = _drawn(data, learn, of_train, rng)
@@ -104,7 +117,9 @@ def disjoint_points(data: Dataset, num_train: int, num_test: int, rng: Rng) -> P
     return Points(train, test, every, rows, 0.0, np.flatnonzero(of_train), np.flatnonzero(~of_train))
 
 
-def independent_points(data: Dataset, num_train: int, num_test: int, train: Rng, test: Rng) -> Points:
+def independent_points(
+    data: Dataset, num_train: int, num_test: int, train: Rng, test: Rng, *, labelled: bool = False
+) -> Points:
     """Points drawn independently, with replacement from all rows, as disentanglement_lib draws them.
 
     On a small data set most test points are then training points, and what is learned by heart scores well:
@@ -120,8 +135,26 @@ def independent_points(data: Dataset, num_train: int, num_test: int, train: Rng,
     if not data.finite:
         drawn = data.sample_factors(num_train, train)
         return Points(drawn, data.sample_factors(num_test, test), drawn, None)
-    learn, judge = data.sample_rows(num_train, train), data.sample_rows(num_test, test)
-    return Points(learn, judge, learn, len(data), float(np.isin(judge, learn).mean()))
+    allowed = _labelled(data) if labelled else None
+    if allowed is None:
+        learn, judge = data.sample_rows(num_train, train), data.sample_rows(num_test, test)
+    else:
+        learn = allowed[integers(train, len(allowed), num_train)]
+        judge = allowed[integers(test, len(allowed), num_test)]
+    some = None if allowed is None else len(allowed)
+    return Points(learn, judge, learn, len(data), float(np.isin(judge, learn).mean()), labelled=some)
+
+
+def _labelled(data: Dataset) -> IntArray | None:
+    """The rows whose factors are all known; None where that is every row."""
+    if not data.partly_labelled:
+        return None
+    rows = data.labelled_rows()
+    if len(rows) == 0:
+        known = ", ".join(f"{name} of {len(data.labelled_rows([name])):,}" for name in data.space.names)
+        message = f"no row has all factors: of {len(data):,} rows it has {known}; name those to use"
+        raise ArgumentError("data", data.name, message)
+    return rows
 
 
 def _drawn(data: Dataset, n: int, allowed: AnyArray, rng: Rng) -> IntArray:

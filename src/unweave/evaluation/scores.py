@@ -21,10 +21,14 @@ def points_text(points: Mapping[str, Any]) -> str:
     '200 + 100 points of 300 rows'
     >>> points_text({"every": 10_000, "rows": None})
     '10,000 points'
+    >>> points_text({"every": 80, "rows": 300, "labelled": 80})
+    '80 points of 80 labelled rows (of 300)'
     """
     numbers = [points[part] for part in ("train", "test", "every") if part in points]
     text = " + ".join(f"{number:,}" for number in numbers) + " points"
-    if points["rows"] is not None:
+    if "labelled" in points:
+        text += f" of {points['labelled']:,} labelled rows (of {points['rows']:,})"
+    elif points["rows"] is not None:
         text += f" of {points['rows']:,} rows"
     return f"{text}, {points['shared']:.1%} of the latter among the former" if "shared" in points else text
 

@@ -122,7 +122,9 @@ def _traversals(data: Dataset, columns: int, rng: np.random.Generator) -> list[t
         picked = [_along(base, k, size, columns) for k, size in enumerate(data.space.sizes)]
         return [(f, [_value_text(data, names[k], v) for v in f[:, k]]) for k, f in enumerate(picked)]
     table = data.factors(np.arange(len(data)))
-    nearest = _Nearest(data, table, int(rng.integers(len(table))))
+    known = data.labelled_rows() if data.partly_labelled else np.arange(len(data))
+    base = known[rng.integers(len(known))] if len(known) else rng.integers(len(data))
+    nearest = _Nearest(data, table, int(base))
     rows = [nearest.along(k, columns) for k in range(len(names))]
     return [(r, [_value_text(data, names[k], v) for v in table[r, k]]) for k, r in enumerate(rows)]
 
@@ -150,7 +152,10 @@ class _Nearest:
         for k, (name, size) in enumerate(zip(self.space.names, self.space.sizes, strict=True)):
             apart = np.abs(table[:, k] - table[base, k]).astype(np.float32)
             span = size[1] - size[0] if isinstance(size, tuple) else max(size - 1, 1)
-            self.distances[:, k] = apart / span if self.space.is_ordered(name) else apart > 0
+            distance = (
+                apart / span if self.space.is_ordered(name) else np.where(np.isnan(apart), 1, apart > 0)
+            )
+            self.distances[:, k] = np.nan_to_num(distance, nan=1.0)  # what is not known is another value
         self.total = self.distances.sum(axis=1)
 
     def along(self, k: int, columns: int) -> IntArray:
@@ -161,10 +166,9 @@ class _Nearest:
         """Rows grouped by the value of factor k: equal values, or else equal quantiles."""
         column = self.table[:, k]
         if isinstance(self.space.sizes[k], tuple):
-            return [
-                group for group in np.array_split(np.argsort(column, kind="stable"), columns) if len(group)
-            ]
-        values = np.unique(column)
+            order = np.argsort(column, kind="stable")[: len(column) - int(np.isnan(column).sum())]
+            return [group for group in np.array_split(order, columns) if len(group)]
+        values = np.unique(column[~np.isnan(column)])
         chosen = values[np.linspace(0, len(values) - 1, min(len(values), columns)).round().astype(int)]
         return [np.flatnonzero(column == value) for value in chosen]
 

@@ -71,13 +71,16 @@ def run_name(spec: RunSpec) -> str:
 
 
 def _folder(data: Dataset) -> dict[str, str]:
-    """Where a data set of the user's own images is, and a hash of what is in it."""
+    """Where the user's own images and labels are, and a hash of what is in them."""
+    labels = {"labels": data.labels_file} if data.labels_file else {}
     if not data.folder:
-        return {}
-    from unweave.data.own.folders import folder_content
+        return labels
+    from unweave.data.own.folders import FACTORS_FILE, folder_content
 
     path = Path(data.folder).expanduser().absolute()
-    return {"given": data.folder, "path": str(path), "content": folder_content(path)}
+    content = folder_content(path, data.labels_file or FACTORS_FILE)
+    skip_bad = {"skip_bad": "yes"} if data.skip_bad else {}
+    return {"given": data.folder, "path": str(path), "content": content, **labels, **skip_bad}
 
 
 def _imports(method: Method, data: Dataset) -> list[str]:

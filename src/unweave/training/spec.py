@@ -46,7 +46,8 @@ class RunSpec:
     imports
         the modules and files of users that registered its method, terms or data. No part of its identity.
     folder
-        of images of the user's own: ``given``, ``path`` (absolute), and ``content``, a hash. No part of its identity.
+        of images of the user's own: ``given``, ``path`` (absolute), and ``content``, a hash; ``labels``, a table of
+        labels that was named, and ``skip_bad``. No part of its identity.
 
     Examples
     --------

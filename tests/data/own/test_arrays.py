@@ -205,23 +205,47 @@ class NotAvailable:
 ROWS = range(6)
 
 
+NAN = np.nan
+
+
+@pytest.mark.parametrize(
+    ("column", "size", "expected"),
+    [
+        ([0.5, 1, 2, NAN, 0, 1], (0.0, 2.0), [0.5, 1, 2, NAN, 0, 1]),
+        (np.array([4.0, NAN, 7, 4, NAN, 9]), 3, [0, NAN, 1, 0, NAN, 2]),
+        (["a", "b", None, "a", "b", "a"], 2, [0, 1, NAN, 0, 1, 0]),
+        (["a", "b", "a", "a", float("nan"), "a"], 2, [0, 1, 0, 0, NAN, 0]),
+        (["a", "b", "a", "a", NotAvailable(), "a"], 2, [0, 1, 0, 0, NAN, 0]),
+        (np.array(["a", " ", "a", "", "b", "a"]), 2, [0, NAN, 0, NAN, 1, 0]),
+        (np.ma.masked_equal([1, 2, 3, 4, 5, 6], 3), 5, [0, 1, NAN, 2, 3, 4]),
+        ([True, None, False, True, True, True], 2, [1, NAN, 0, 1, 1, 1]),
+    ],
+)
+def test_missing_values_are_unknown(column, size, expected):
+    data = from_arrays(IMAGES, {"x": column, "known": ROWS})
+    assert data.space.sizes == (size, 6)
+    assert data.partly_labelled
+    np.testing.assert_array_equal(data.factors(np.arange(6))[:, 0], expected)
+    np.testing.assert_array_equal(data.factors(np.arange(6))[:, 1], np.arange(6))
+    np.testing.assert_array_equal(data.labelled_rows(), np.flatnonzero(~np.isnan(expected)))
+    np.testing.assert_array_equal(data.labelled_rows(["known"]), np.arange(6))
+
+
+def test_a_data_set_without_unknown_values_is_as_before():
+    data = from_arrays(IMAGES, {"x": ROWS})
+    assert not data.partly_labelled
+    assert data.factors([0]).dtype == np.int64
+    np.testing.assert_array_equal(data.labelled_rows(), np.arange(6))
+
+
 @pytest.mark.parametrize(
     ("factors", "message"),
     [
-        ({"x": [0.5, 1, 2, np.nan, 0, 1]}, r"factors\['x'\], row 3 = nan"),
         ({"x": np.array([0.5, np.inf, 2, 1, 0, 1])}, r"factors\['x'\], row 1 = inf: needs finite"),
-        ({"x": ["a", "b", None, "a", "b", "a"]}, r"factors\['x'\], row 2 = None: a value is missing"),
-        ({"x": ["a", "b", "a", "a", float("nan"), "a"]}, r"factors\['x'\], row 4 = nan: a value is missing"),
-        ({"x": ["a", "b", "a", "a", NotAvailable(), "a"]}, r"factors\['x'\], row 4 = .*missing"),
-        ({"x": ["a", " ", "a", "a", "b", "a"]}, r"factors\['x'\], row 1 = ' ': a value is missing"),
-        (
-            {"x": np.ma.masked_equal([1, 2, 3, 4, 5, 6], 3)},
-            r"factors\['x'\], row 2 = None: a value is missing",
-        ),
-        (
-            np.ma.masked_equal([1, 2, 3, 4, 5, 6], 6),
-            r"factors\['factor_0'\], row 5 = None: a value is missing",
-        ),
+        ({"x": np.array([np.nan, np.inf, 2, 1, 0, 1])}, r"factors\['x'\], row 1 = inf: needs finite"),
+        ({"x": [None] * 6}, r"factors\['x'\] = 'no value': needs a value for at least one row"),
+        ({"x": np.full(6, np.nan)}, r"factors\['x'\] = 'no value'"),
+        ({"x": ["", " ", "", "", "", ""]}, r"factors\['x'\] = 'no value'"),
         ({"x": ["a", 1, "a", "a", "b", "a"]}, r"factors\['x'\] = 'values of type int, str': needs only"),
         ({"x": np.zeros(6, complex)}, r"factors\['x'\] = .*complex128"),
         ({"x": np.zeros(6, "M8[s]")}, r"factors\['x'\] = .*datetime64"),

@@ -7,6 +7,7 @@ from PIL import Image
 from unweave.data.own import folders as module
 from unweave.data.own.folders import from_folder
 from unweave.data.rows import Grid, Table
+from unweave.data.split import labelled_part, random_part
 from unweave.errors import ArgumentError, DataError, MissingDataError
 
 
@@ -329,10 +330,7 @@ def test_an_unreadable_image_is_named_and_leaves_nothing(folder, store, kind):
 @pytest.mark.parametrize(
     ("csv", "message"),
     [
-        (
-            "file,x\nb.png,1\nsub/a.png,2\n",
-            r"factors.csv: 1 of 3 images have no line, first 'sub/d.png': .*factors=None",
-        ),
+        ("file,x\nb.png,\nsub/a.png,\n", r"factors.csv: column 'x' has no value for any image"),
         (CSV + "q.png,cube,1\n", r"factors.csv, line 5: there is no image 'q.png' in .*toys"),
         (CSV + "./b.png,cube,1\n", r"factors.csv, line 5: './b.png' is already on line 2"),
         (CSV + "../x.png,cube,1\n", r"line 5: '../x.png' is not a path inside the folder"),
@@ -342,8 +340,6 @@ def test_an_unreadable_image_is_named_and_leaves_nothing(folder, store, kind):
         (CSV + "C:\\x.png,cube,1\n", r"line 5: .* is not a path inside"),
         (CSV.replace("cube,20", "cube"), r"line 3: has 2 cells, the header has 3"),
         (CSV.replace("cube,20", "cube,20,5"), r"line 3: has 4 cells, the header has 3"),
-        (CSV.replace("20", " "), r"line 3: column 'x' is empty: a value is missing"),
-        (CSV.replace("20", "NaN"), r"line 3: column 'x' is 'NaN': needs a finite number"),
         (CSV.replace("20", "-inf"), r"line 3: column 'x' is '-inf'"),
         (CSV.replace("20", "1e999"), r"line 3: column 'x' is '1e999'"),
         (CSV.replace("shape,x", "x,x"), r"line 1: column 3 is called 'x'; needs another name"),
@@ -359,6 +355,74 @@ def test_a_bad_table_is_refused_with_its_line(folder, store, csv, message):
     with pytest.raises(DataError, match=message):
         from_folder(folder)
     assert not store.exists()  # refused before any work
+
+
+NAN = np.nan
+
+
+@pytest.mark.parametrize(
+    ("csv", "expected"),
+    [
+        (CSV.replace("20", " "), [[0, 0], [1, NAN], [0, 1]]),
+        (CSV.replace("20", "NaN"), [[0, 0], [1, NAN], [0, 1]]),
+        (CSV.replace("ball,10", ",10"), [[NAN, 0], [1, 1], [0, 2]]),
+        ("file,shape,x\nsub/d.png,ball,30\nb.png,cube,0.5\n", [[1, 0.5], [NAN, NAN], [0, 30]]),
+    ],
+)
+def test_empty_cells_and_missing_lines_are_unknown(folder, csv, expected):
+    fill(folder, NAMES, csv)
+    data = from_folder(folder)
+    np.testing.assert_array_equal(data.factors([0, 1, 2]), expected)
+    assert data.files == tuple(NAMES)
+    assert len(data.labelled_rows()) == 2
+    assert "2 labelled" in repr(data)
+
+
+def test_files_follow_their_rows(folder):
+    fill(folder, [f"{number}.png" for number in range(10)])
+    data = from_folder(folder, {"3.png": 1, "7.png": 2})
+    part = random_part(data, 0.5, seed=0)
+    rows = np.flatnonzero(~np.isnan(part.factors(np.arange(5))[:, 0]))
+    assert {part.files[row] for row in rows} == {"3.png", "7.png"} & set(part.files)
+    for row, name in enumerate(part.files):
+        np.testing.assert_array_equal(part.images([row])[0], colour(int(name[0])))
+    labelled = labelled_part(data)
+    assert (labelled.files, labelled.split) == (("3.png", "7.png"), "labelled")
+    assert labelled.factors([0, 1]).dtype == np.int64
+
+
+def test_all_unreadable_images_are_named_at_once(folder, store):
+    fill(folder, NAMES, CSV)
+    (folder / "bad.png").write_text("no image")
+    (folder / "cut.png").write_bytes((folder / "b.png").read_bytes()[:-30])
+    (folder / "sub" / "empty.jpg").write_bytes(b"")
+    with pytest.raises(DataError, match=r"3 of 6 images cannot be read; .*--skip-bad") as caught:
+        from_folder(folder)
+    for name in ("toys/bad.png:", "toys/cut.png:", "toys/sub/empty.jpg:"):
+        assert name in str(caught.value)
+    assert not [p for p in store.rglob("*") if p.is_file() and not p.name.endswith(".lock")]
+
+
+def test_unreadable_images_are_left_out_if_asked(folder):
+    fill(folder, NAMES, CSV + "bad.png,cube,40\n")
+    (folder / "bad.png").write_text("no image")
+    (folder / "cut.png").write_bytes((folder / "b.png").read_bytes()[:-30])
+    for _ in range(2):  # prepared, and again from what was kept
+        with pytest.warns(
+            UserWarning, match=r"2 of 5 images cannot be read and are left out: bad.png, cut.png"
+        ):
+            data = from_folder(folder, skip_bad=True)
+        assert data.files == tuple(NAMES)
+        assert data.skip_bad
+        np.testing.assert_array_equal(data.images([0, 1, 2]), [colour(0), colour(1), colour(2)])
+        np.testing.assert_array_equal(data.factors([0, 1, 2]), [[0, 0], [1, 1], [0, 2]])
+
+
+def test_no_readable_image_is_an_error(folder):
+    (folder / "a.png").write_text("no image")
+    (folder / "b.png").write_text("no image")
+    with pytest.raises(DataError, match="2 of 2 images cannot be read"):
+        from_folder(folder, None, skip_bad=True)
 
 
 def test_a_table_that_is_not_text(folder):

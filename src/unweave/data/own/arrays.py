@@ -60,7 +60,7 @@ def from_arrays(
 
 
 def labelled(name: str, space: FactorSpace, array: RowArray, table: FactorArray) -> Dataset:
-    """A data set of images with factors (n, K) by row; a grid, where they happen to be one, in order."""
+    """A data set of images with factors (n, K) by row, NaN where one is not known; a grid, where they are one."""
     if not space:
         return from_table(name, space, array, np.empty((len(array), 0), np.int64))
     whole = space.discrete and len(space) == len(array)

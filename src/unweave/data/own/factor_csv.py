@@ -1,4 +1,4 @@
-"""The table of factors of a folder of images."""
+"""A table of factors in a CSV file: one line for each image that has any."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from unweave.arrays import AnyArray
@@ -15,11 +15,13 @@ from unweave.errors import DataError, MissingDataError, show
 from unweave.files import check_regular
 
 
-def read_factor_csv(folder: Path, path: Path, images: Sequence[str]) -> dict[str, AnyArray]:
+def read_factor_csv(
+    folder: Path, path: Path, images: Sequence[str], skipped: Collection[str] = ()
+) -> dict[str, AnyArray]:
     """The columns of factors of a CSV file, by name, each (n,) in the order of ``images``.
 
-    Its first line is a header; its first column an image's path relative to ``folder``, with one
-    line for each image. Errors name the file and the line.
+    Its first line is a header; its first column an image's path relative to ``folder``. An empty cell, or NaN, is a
+    value that is not known; an image without a line has none. Errors name the file and the line.
 
     Parameters
     ----------
@@ -28,35 +30,54 @@ def read_factor_csv(folder: Path, path: Path, images: Sequence[str]) -> dict[str
     path
         of the CSV file.
     images
-        the paths of all images relative to ``folder``.
+        the paths of all images relative to ``folder``; or what rows are called in the first column.
+    skipped
+        images that may have a line, and are left out.
 
     Examples
     --------
     >>> path = Path("factors.csv")
-    >>> _ = path.write_text("file,angle\\na.png,3\\nb.png,5\\n")
-    >>> read_factor_csv(Path(), path, ["a.png", "b.png"])
-    {'angle': array([3, 5])}
+    >>> _ = path.write_text("file,angle,shape\\na.png,3,cube\\nb.png,5,\\n")
+    >>> columns = read_factor_csv(Path(), path, ["a.png", "b.png", "c.png"])
+    >>> columns["angle"].tolist(), columns["shape"].tolist()
+    ([3, 5, None], ['cube', '', ''])
     """
     header, lines = _read(path)
-    if _normal(header[0]) in set(images):
+    row_of = {image: row for row, image in enumerate(images)}
+    if normal_path(header[0]) in row_of:
         raise DataError(f"{path}, line 1: is an image, not a header; put the names of the columns there")
     names = [cell.strip() for cell in header]
     for column, name in enumerate(names[1:], 1):
         if not name or name in names[1:column]:
             raise DataError(f"{path}, line 1: column {column + 1} is called {show(name)}; needs another name")
-    row_of = {image: row for row, image in enumerate(images)}
-    cells: list[list[str] | None] = [None] * len(images)
+    cells = [[""] * (len(names) - 1) for _ in images]
     line_of = [0] * len(images)
     for line, row in lines:
         if len(row) != len(names):
             raise DataError(f"{path}, line {line}: has {len(row)} cells, the header has {len(names)}")
+        values = [_value(path, line, n, cell) for n, cell in zip(names[1:], row[1:], strict=True)]
+        if normal_path(row[0]) in skipped:
+            continue
         at = row_of[_image(folder, path, line, row[0], row_of)]
-        if cells[at] is not None:
+        if line_of[at]:
             raise DataError(f"{path}, line {line}: {show(row[0])} is already on line {line_of[at]}")
-        cells[at] = [_value(path, line, n, cell) for n, cell in zip(names[1:], row[1:], strict=True)]
-        line_of[at] = line
-    complete = _complete(path, images, cells)
-    return {name: parse_cells([row[column] for row in complete]) for column, name in enumerate(names[1:])}
+        cells[at], line_of[at] = values, line
+    columns = {name: [row[column] for row in cells] for column, name in enumerate(names[1:])}
+    for name, column in columns.items():
+        if not any(column):
+            raise DataError(f"{path}: column {show(name)} has no value for any image")
+    return {name: parse_cells(column) for name, column in columns.items()}
+
+
+def normal_path(cell: str) -> str:
+    """``.\\sub\\image.png``, as Windows writes it, is ``sub/image.png``.
+
+    Examples
+    --------
+    >>> normal_path(" ./sub/image.png")
+    'sub/image.png'
+    """
+    return posixpath.normpath(cell.strip().replace("\\", "/"))
 
 
 def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
@@ -91,7 +112,7 @@ def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
 
 
 def _image(folder: Path, path: Path, line: int, cell: str, known: dict[str, int]) -> str:
-    name = _normal(cell)
+    name = normal_path(cell)
     if name.startswith(("/", "../")) or name == ".." or name[1:3] == ":/":
         raise DataError(f"{path}, line {line}: {show(cell)} is not a path inside the folder {folder}")
     if name not in known:
@@ -99,29 +120,15 @@ def _image(folder: Path, path: Path, line: int, cell: str, known: dict[str, int]
     return name
 
 
-def _normal(cell: str) -> str:
-    """``.\\sub\\image.png``, as Windows writes it, is ``sub/image.png``."""
-    return posixpath.normpath(cell.strip().replace("\\", "/"))
-
-
 def _value(path: Path, line: int, name: str, cell: str) -> str:
+    """A cell without blanks around it; "" for one that is not known."""
     text = cell.strip()
-    if not text:
-        raise DataError(f"{path}, line {line}: column {show(name)} is empty: a value is missing")
     try:
-        finite = math.isfinite(float(text))
-    except ValueError:  # a text
+        number = float(text)
+    except ValueError:  # a text, or nothing
         return text
-    if not finite:
+    if math.isnan(number):
+        return ""
+    if math.isinf(number):
         raise DataError(f"{path}, line {line}: column {show(name)} is {show(text)}: needs a finite number")
     return text
-
-
-def _complete(path: Path, images: Sequence[str], cells: Sequence[list[str] | None]) -> list[list[str]]:
-    missing = [image for image, row in zip(images, cells, strict=True) if row is None]
-    if missing:
-        hint = "add them, move them out of the folder, or pass factors=None for images without labels"
-        raise DataError(
-            f"{path}: {len(missing)} of {len(images)} images have no line, first {missing[0]!r}: {hint}"
-        )
-    return [row for row in cells if row is not None]

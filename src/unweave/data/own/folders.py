@@ -5,20 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from unweave.arrays import AnyArray
-from unweave.data.dataset import Dataset
+from unweave.arrays import AnyArray, IntArray
+from unweave.data.dataset import Dataset, RowArray, SomeRows
 from unweave.data.files.checksum import sha256_of
 from unweave.data.files.images import SUFFIXES, ImageHeader, read_header, read_image
 from unweave.data.own.arrays import labelled
 from unweave.data.own.columns import factor_table
-from unweave.data.own.factor_csv import read_factor_csv
+from unweave.data.own.with_labels import UserLabels, label_columns
 from unweave.data.storage.prepared import Writer, data_folder, prepared
 from unweave.errors import ArgumentError, DataError
 from unweave.files import read_json, write_text
@@ -27,16 +29,19 @@ from unweave.progress import progress
 FACTORS_FILE = "factors.csv"
 _VERSION = 1  # of the preparation: part of what decides whether it is current
 _AT_A_TIME = 256  # images in memory while decoding
+_LISTED = 50  # unreadable images that a message names
 
 
 def from_folder(
     path: str | os.PathLike[str],
-    factors: str | os.PathLike[str] | None = FACTORS_FILE,
+    factors: UserLabels | None = FACTORS_FILE,
     *,
+    names: Sequence[str] | None = None,
     size: int | tuple[int, int] | None = None,
     channels: int | None = None,
     categorical: Sequence[str] = (),
     name: str | None = None,
+    skip_bad: bool = False,
 ) -> Dataset:
     """A data set of all images in a folder and below it, in the order of their relative paths.
 
@@ -50,9 +55,11 @@ def from_folder(
         the folder. Hidden files and folders are passed over; links are followed.
     factors
         a CSV file, by its path relative to the folder, with a header line. Its first column is an image's
-        path relative to the folder, the others are factors. Each image needs one line. Cells are
-        integers, floats or text, and become factors as in :func:`unweave.data.own.columns.factor_table`.
-        None: images without labels.
+        path relative to the folder, the others are factors. Cells are integers, floats or text, and become factors as
+        in :func:`unweave.data.own.columns.factor_table`; an empty cell, or an image without a line, is not known. Or a
+        mapping or a data frame by file name, as in :func:`with_labels`. None: images without labels.
+    names
+        of the factors to use; by default all.
     size
         64, or (height, width): images are cut to this shape around their centre and resized (Lanczos,
         antialiased). None: all must have the same size.
@@ -62,10 +69,13 @@ def from_folder(
         the factors whose values have no order; columns of text are categorical anyway.
     name
         of the data set; by default the folder's.
+    skip_bad
+        leave out images that cannot be read, with a warning that names them. By default they are refused, all at once.
 
     Returns
     -------
     Dataset
+        its ``files`` are the paths of its rows.
 
     Examples
     --------
@@ -85,17 +95,44 @@ def from_folder(
     stamps = dict(sorted(_list(folder, "", (os.path.realpath(folder),))))
     if not stamps:
         raise DataError(f"{folder}: no images here ({', '.join(sorted(SUFFIXES))})")
-    columns = {} if factors is None else read_factor_csv(folder, folder / factors, list(stamps))
+    own_table = isinstance(factors, str | os.PathLike) and os.fspath(factors) != FACTORS_FILE
+    if isinstance(factors, str | os.PathLike):
+        factors = folder / factors
+    known = list(stamps)
+    columns = {} if factors is None else label_columns(factors, known, folder, names=names)
+    factor_table(columns, categorical)  # a mistake in the table is found before the images are decoded
+    images, bad = _prepared(folder, stamps, shape, channels, skip_bad)
+    array: RowArray = images
+    if len(bad):
+        good = np.setdiff1d(np.arange(len(known)), bad)
+        skipped = {known[row] for row in bad}
+        _warn_of_skipped(folder, sorted(skipped), len(known))
+        if not len(good):
+            raise DataError(f"{folder}: none of its {len(known)} images can be read")
+        known, array = [known[row] for row in good], SomeRows(images, good)
+        if factors is not None:
+            columns = label_columns(factors, known, folder, names=names, skipped=skipped)
     space, table = factor_table(columns, categorical)
-    array = _prepared(folder, stamps, shape, channels)
     data = labelled(folder.name if name is None else name, space, array, table)
-    return data.with_parts(folder=os.fspath(path))
+    return data.with_parts(
+        folder=os.fspath(path),
+        files=tuple(known),
+        labels_file=str(Path(factors).absolute()) if own_table else "",
+        skip_bad=skip_bad,
+    )
 
 
-def folder_content(path: str | os.PathLike[str], factors: str = FACTORS_FILE) -> str:
-    """A hash of a folder's images, their relative paths and its table of factors; not of where the folder is.
+def folder_content(path: str | os.PathLike[str], factors: str | os.PathLike[str] = FACTORS_FILE) -> str:
+    """A hash of a folder's images, their relative paths and its table of factors; not of where they are.
 
     Files are read once: the hash is kept in the data folder until one of them has another size or time of change.
+
+    Parameters
+    ----------
+    path
+        the folder.
+    factors
+        its table of factors, by its path relative to the folder; there need not be one.
 
     Examples
     --------
@@ -105,11 +142,13 @@ def folder_content(path: str | os.PathLike[str], factors: str = FACTORS_FILE) ->
     """
     folder = Path(path).expanduser().absolute()
     stamps = dict(sorted(_list(folder, "", (os.path.realpath(folder),))))
-    if (folder / factors).is_file():
-        status = (folder / factors).stat()
-        stamps[factors] = (status.st_size, status.st_mtime_ns)
+    table = folder / factors
+    if table.is_file():
+        status = table.stat()
+        stamps[FACTORS_FILE] = (status.st_size, status.st_mtime_ns)
     seen = _digest([_VERSION, list(stamps.items())])
-    known = data_folder() / "folders" / f"{_digest(str(folder))[:32]}.json"
+    key = str(folder) if os.fspath(factors) == FACTORS_FILE else [str(folder), str(table)]
+    known = data_folder() / "folders" / f"{_digest(key)[:32]}.json"
     try:
         kept = read_json(known)
     except (OSError, DataError):
@@ -119,7 +158,9 @@ def folder_content(path: str | os.PathLike[str], factors: str = FACTORS_FILE) ->
     digest = hashlib.sha256()
     with progress(f"reading {folder.name}", len(stamps), "files", transient=True) as advance:
         for name in stamps:
-            digest.update(json.dumps([name, sha256_of(folder / name)]).encode())
+            digest.update(
+                json.dumps([name, sha256_of(table if name == FACTORS_FILE else folder / name)]).encode()
+            )
             advance(1)
     content = digest.hexdigest()[:32]
     with suppress(OSError):  # a data folder that cannot be written costs time only
@@ -162,50 +203,103 @@ def _list(folder: Path | str, prefix: str, above: tuple[str, ...]) -> Iterator[t
 
 
 def _prepared(
-    folder: Path, stamps: Mapping[str, tuple[int, int]], size: tuple[int, int] | None, channels: int | None
-) -> AnyArray:
-    """All images as one array (n, H, W, C).
+    folder: Path,
+    stamps: Mapping[str, tuple[int, int]],
+    size: tuple[int, int] | None,
+    channels: int | None,
+    skip_bad: bool,
+) -> tuple[AnyArray, IntArray]:
+    """All images as one array (n, H, W, C), and the rows of those that cannot be read, if they are to be skipped.
 
     Their path depends on the folder and the options; the listing is the version, so that the images of a
     changed folder replace the old ones instead of piling up beside them.
     """
-    path = data_folder() / "folders" / _digest([str(folder), size, channels])[:32]
+    options = [str(folder), size, channels, *(["skip_bad"] if skip_bad else [])]
+    path = data_folder() / "folders" / _digest(options)[:32]
     version = int(_digest([_VERSION, list(stamps.items())])[:15], 16)
 
     def build(paths: Mapping[str, Path], out: Writer) -> None:
-        _build(folder, list(stamps), size, channels, out)
+        _build(folder, list(stamps), size, channels, skip_bad, out)
 
-    return prepared(path, [], build, version=version)["images"]
+    arrays = prepared(path, [], build, version=version)
+    return arrays["images"], np.asarray(arrays.get("bad", np.zeros(0, np.int64)))
 
 
 def _build(
-    folder: Path, names: Sequence[str], size: tuple[int, int] | None, channels: int | None, out: Writer
+    folder: Path,
+    names: Sequence[str],
+    size: tuple[int, int] | None,
+    channels: int | None,
+    skip_bad: bool,
+    out: Writer,
 ) -> None:
+    bad: dict[int, str] = {}  # why an image cannot be read, by row
+
+    def attempt(read: Callable[[Path], Any], row: int) -> Any:
+        try:
+            return read(folder / names[row])
+        except DataError as error:
+            bad[row] = str(error)
+            return None
+
     with ThreadPoolExecutor() as pool:  # Pillow decodes and resizes without holding the interpreter
         with progress(f"reading headers of {folder.name}", len(names), "images") as advance:
-            headers: list[ImageHeader] = []
-            for start in range(0, len(names), _AT_A_TIME):
-                block = [folder / name for name in names[start : start + _AT_A_TIME]]
-                headers += pool.map(read_header, block)
+            headers: dict[int, ImageHeader] = {}
+            for block in _blocks(len(names)):
+                read = pool.map(lambda row: attempt(read_header, row), block)
+                headers |= {
+                    row: header for row, header in zip(block, read, strict=True) if header is not None
+                }
                 advance(len(block))
+        if not headers:
+            raise DataError(_unreadable(bad, len(names)))
         height, width = _common_size(folder, names, headers) if size is None else size
-        depth = channels or (1 if all(header.is_grey for header in headers) else 3)
+        depth = channels or (1 if all(header.is_grey for header in headers.values()) else 3)
         images = out.create("images", (len(names), height, width, depth))
         with progress(f"preparing {folder.name}", len(names), "images") as advance:
-            for start in range(0, len(names), _AT_A_TIME):
-                block = [folder / name for name in names[start : start + _AT_A_TIME]]
-                decoded = pool.map(lambda path: read_image(path, (height, width), depth), block)
-                for row, image in enumerate(decoded, start):
-                    images[row] = image
+            for block in _blocks(len(names)):
+                rows = [row for row in block if row in headers]
+                decoded = pool.map(
+                    lambda row: attempt(lambda path: read_image(path, (height, width), depth), row), rows
+                )
+                for row, image in zip(rows, decoded, strict=True):
+                    if image is not None:
+                        images[row] = image
                 advance(len(block))
+    if bad and not skip_bad:
+        raise DataError(_unreadable(bad, len(names)))
+    if bad:
+        out.save("bad", np.array(sorted(bad), np.int64))
 
 
-def _common_size(folder: Path, names: Sequence[str], headers: Sequence[ImageHeader]) -> tuple[int, int]:
-    first = headers[0].size
-    for name, header in zip(names, headers, strict=True):
+def _blocks(total: int) -> list[range]:
+    return [range(start, min(start + _AT_A_TIME, total)) for start in range(0, total, _AT_A_TIME)]
+
+
+def _unreadable(bad: Mapping[int, str], total: int) -> str:
+    """The message that names all images that cannot be read."""
+    reasons = [bad[row] for row in sorted(bad)]
+    if len(reasons) == 1:
+        return f"{reasons[0]}; skip_bad=True (--skip-bad) leaves it out"
+    lines = [f"  {reason}" for reason in reasons[:_LISTED]]
+    lines += [f"  … and {len(reasons) - _LISTED} more"] if len(reasons) > _LISTED else []
+    head = f"{len(reasons)} of {total} images cannot be read; skip_bad=True (--skip-bad) leaves them out:"
+    return "\n".join([head, *lines])
+
+
+def _warn_of_skipped(folder: Path, names: Sequence[str], total: int) -> None:
+    shown = ", ".join(names[:_LISTED]) + (", …" if len(names) > _LISTED else "")
+    message = f"{folder}: {len(names)} of {total} images cannot be read and are left out: {shown}"
+    warnings.warn(message, stacklevel=3)
+
+
+def _common_size(folder: Path, names: Sequence[str], headers: Mapping[int, ImageHeader]) -> tuple[int, int]:
+    base = next(iter(headers))
+    first = headers[base].size
+    for row, header in headers.items():
         if header.size != first:
             shown = " and ".join(
-                f"{n} is {h} x {w}" for n, (h, w) in ((names[0], first), (name, header.size))
+                f"{n} is {h} x {w}" for n, (h, w) in ((names[base], first), (names[row], header.size))
             )
             raise DataError(
                 f"{folder}: images differ in size: {shown}. Pass size=64, say, to make them equal."

@@ -188,7 +188,7 @@ def labels_of(
         the probability that a label is replaced by a value drawn uniformly from all; fixed for each row.
     labelled
         only this many rows (an int), or this part of all (a float), have labels; they are drawn from those
-        that have any in ``array``.
+        that have any, where factors, or ``array``, are known of some rows only.
     seed
         which rows these are, as :func:`unweave.data.labelled_subset` has it; and of the noise.
     batches
@@ -214,6 +214,13 @@ def labels_of(
         chosen = _factor_names(data, chosen)
         ranges = [data.space.sizes[data.space.position(name)] for name in chosen]
         sizes = [size if isinstance(size, int) else None for size in ranges]
+        if data.partly_labelled:
+            positions = [data.space.position(name) for name in chosen]
+            unknown = np.isnan(data.factors(np.arange(len(data)))[:, positions])
+            spec |= {"partial": True} if unknown.any() else {}
+            has_any = np.asarray(~unknown.all(axis=1))
+            if not has_any.any():
+                raise ArgumentError("labels", chosen, "no row has one of these labels")
     else:
         chosen = _column_names(chosen, given.shape[1])
         discrete = _discrete_columns(given, encoding, bins)
@@ -268,12 +275,19 @@ def labels_from_spec(spec: Mapping[str, Any], data: Dataset, array: ArrayLike | 
     if labels.spec.get("images") != spec.get("images"):
         why = "has other images: the method's array of labels belongs to the rows that it was created for"
         raise ArgumentError("data", data.name, why)
-    if labels.spec != dict(spec):
+    ignored = (
+        () if "array" in spec or "labelled" in spec else ("partial",)
+    )  # which rows have labels is the data's
+    if _without(labels.spec, ignored) != _without(spec, ignored):
         columns = [(column.name, column.size) for column in labels.columns]
         raise ArgumentError(
             "data", data.name, f"has labels {columns}, others than the method was created for"
         )
     return labels
+
+
+def _without(spec: Mapping[str, Any], ignored: Sequence[str]) -> dict[str, Any]:
+    return {key: value for key, value in spec.items() if key not in ignored}
 
 
 def choose_labels(data: Dataset, labels: LabelChoice | None) -> Labels:
@@ -335,7 +349,7 @@ def _subset(
         wanted, there = labelled if is_count else round(labelled * len(data)), int(has_any.sum())
         if wanted > there:
             raise ArgumentError(
-                "labelled", labelled, f"is {wanted:,} rows, and the array has labels for {there:,}"
+                "labelled", labelled, f"is {wanted:,} rows, and there are labels for {there:,}"
             )
     subset = labelled_subset(
         data,

@@ -154,3 +154,4 @@ def _check_changed(name: str, changed: object, most: int, num_factors: int) -> N
 def _check_sampling(data: Dataset) -> None:
     if data.sampler is not None:
         raise ArgumentError("data", data.name, "samples rows in its own way: pairs need uniform sampling")
+    data.check_labelled("pairs that share some factors")

@@ -111,6 +111,7 @@ def correlate(data: Dataset, first: str, second: str, strength: float) -> Datase
         raise ArgumentError("data", data.name, "is endless: only rows can be drawn in a correlated way")
     if data.sampler is not None:
         raise ArgumentError("data", data.name, "samples rows in its own way already")
+    data.check_labelled("correlated factors")
     if first == second:
         raise ArgumentError("second", second, "needs a factor other than the first")
     sizes = _ordered_size(data.space, "first", first), _ordered_size(data.space, "second", second)
