@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from unweave.errors import DamagedFileError, DataError
+from unweave.errors import ArgumentError, DamagedFileError, DataError
 
 MEGABYTE = 1 << 20
 TEXT_LIMIT = 64 * MEGABYTE  # of a file that is read as a whole
@@ -65,6 +65,29 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_can_write(path: Path | str, argument: str = "path") -> Path:
+    """The path, or an error if no file can be written there; to be called before long work.
+
+    Examples
+    --------
+    >>> Path("notes").touch()
+    >>> check_can_write("notes/table.csv", "--csv")
+    Traceback (most recent call last):
+    unweave.errors.ArgumentError: --csv = 'notes/table.csv': cannot be written: notes is not a folder
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise ArgumentError(argument, str(path), "is a folder: needs the name of a file")
+    above = target.parent
+    while not above.exists() and above != above.parent:
+        above = above.parent
+    if not above.is_dir():
+        raise ArgumentError(argument, str(path), f"cannot be written: {above} is not a folder")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise ArgumentError(argument, str(path), f"cannot be written: no permission to write in {above}")
+    return target
 
 
 def _umask() -> int:

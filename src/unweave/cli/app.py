@@ -11,9 +11,12 @@ from unweave import __version__
 from unweave.cli import data, study, zoo
 from unweave.cli.demo import demo
 from unweave.cli.discover import discover
-from unweave.cli.evaluate import evaluate, score
+from unweave.cli.encode import encode
+from unweave.cli.evaluate import evaluate
 from unweave.cli.explore import explore, names
 from unweave.cli.listing import methods, metrics
+from unweave.cli.score import score
+from unweave.cli.show import show
 from unweave.cli.train import train
 
 
@@ -35,6 +38,8 @@ Examples:
   unweave train beta_vae --data dsprites --steps 5000 --set beta=4
   unweave evaluate runs/RUN         every metric of the papers
   unweave explore runs/RUN          move its codes, in a page of one file
+  unweave encode runs/RUN -o codes.csv  the codes of all images
+  unweave show runs/RUN --rows 0,7  what the model makes of chosen images
   unweave study run locatello-small  a whole study, with the paper's figures
   unweave zoo list                  trained models that come with unweave
 
@@ -56,6 +61,8 @@ app.command()(discover)
 app.command()(train)
 app.command()(methods)
 app.command()(evaluate)
+app.command()(encode)
+app.command()(show)
 app.command()(score)
 app.command()(metrics)
 app.command()(explore)

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unweave.cli import output
-from unweave.cli.options import ImageSize, Imports, LabelsCsv, SkipBad, Split, Yes, clean, load_extensions
+from unweave.cli.options import (
+    Format,
+    ImageSize,
+    Imports,
+    LabelsCsv,
+    SkipBad,
+    Split,
+    Yes,
+    clean,
+    load_extensions,
+)
 from unweave.errors import ArgumentError, UnweaveError
 
 if TYPE_CHECKING:
@@ -37,11 +47,13 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("list")
-def list_sets(folder: Folder = None, json: Json = False, imports: Imports = None) -> None:
+def list_sets(
+    folder: Folder = None, json: Json = False, format: Format = None, imports: Imports = None
+) -> None:
     """List all data sets, and whether they are on this machine.
 
     States: ready (prepared, loads at once), offline (works without a download), files present
-    (prepared at the next use), needs download. In a pipe the columns are separated by tabs.
+    (prepared at the next use), needs download. --json prints all that is known, --format json the table.
     """
     load_extensions(imports)
     from unweave.data import registry
@@ -53,11 +65,13 @@ def list_sets(folder: Folder = None, json: Json = False, imports: Imports = None
         output.show_json([describe(*pair) for pair in zip(recipes, states, strict=True)])
         return
     rows = [(r.name, r.images, r.factors, _state_text(s)) for r, s in zip(recipes, states, strict=True)]
-    output.show_table(["NAME", "IMAGES", "FACTORS", "STATE"], rows)
+    output.show_table(["NAME", "IMAGES", "FACTORS", "STATE"], rows, format)
 
 
 @app.command()
-def info(name: Name, folder: Folder = None, json: Json = False, imports: Imports = None) -> None:
+def info(
+    name: Name, folder: Folder = None, json: Json = False, format: Format = None, imports: Imports = None
+) -> None:
     """Show everything that is known about a data set."""
     load_extensions(imports)
     from unweave.data import registry
@@ -81,7 +95,7 @@ def info(name: Name, folder: Folder = None, json: Json = False, imports: Imports
         facts += [("file", file.source.name), ("  address", file.source.url), ("  size", size)]
         facts += [("  sha256", file.source.sha256 or "not known"), ("  path", str(file.path))]
         facts += [("  on disk", _file_text(file, recipe.package))]
-    output.show_facts(facts)
+    output.show_facts(facts, format)
 
 
 @app.command()
@@ -133,6 +147,7 @@ def clean_sets(
         bool, typer.Option("--drawn", help="Also rendered images: they are drawn again.")
     ] = False,
     yes: Yes = False,
+    format: Format = None,
     folder: Folder = None,
     imports: Imports = None,
 ) -> None:
@@ -143,7 +158,7 @@ def clean_sets(
 
     recipes = [registry.find(name) for name in dict.fromkeys(names or registry.names())]
     every = [removable_data(r, _folder_of(r.name, folder), sources=sources, drawn=drawn) for r in recipes]
-    clean([each for removables in every for each in removables], yes)
+    clean([each for removables in every for each in removables], yes, format)
 
 
 @app.command()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from unweave.cli import output
-from unweave.cli.options import Imports, load_extensions
+from unweave.cli.options import Format, Imports, load_extensions
 
 
-def methods(imports: Imports = None) -> None:
+def methods(format: Format = None, imports: Imports = None) -> None:
     """List the methods and their hyperparameters, and the terms that --add takes."""
     load_extensions(imports)
     from unweave.methods import describe, names, term_summaries
@@ -16,10 +16,10 @@ def methods(imports: Imports = None) -> None:
         for info in map(describe, names())
     ]
     rows += [(f"--add {name}", "", summary) for name, summary in term_summaries().items()]
-    output.show_table(["METHOD", "HYPERPARAMETERS", "OBJECTIVE"], rows)
+    output.show_table(["METHOD", "HYPERPARAMETERS", "OBJECTIVE"], rows, format)
 
 
-def metrics(imports: Imports = None) -> None:
+def metrics(format: Format = None, imports: Imports = None) -> None:
     """List the metrics and their parameters."""
     load_extensions(imports)
     from unweave.evaluation import MODEL_METRICS
@@ -29,4 +29,4 @@ def metrics(imports: Imports = None) -> None:
         (name, metric.takes, output.settings_text(metric.parameters))
         for name, metric in {**METRICS, **MODEL_METRICS}.items()
     ]
-    output.show_table(["METRIC", "WORKS ON", "PARAMETERS"], rows)
+    output.show_table(["METRIC", "WORKS ON", "PARAMETERS"], rows, format)

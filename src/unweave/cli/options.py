@@ -9,7 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from unweave.cli import output
-from unweave.errors import ArgumentError
+from unweave.errors import ArgumentError, unknown_name
+
+
+def _check_format(value: str | None) -> str | None:
+    if value is not None and value not in output.FORMATS:
+        raise unknown_name("--format", value, output.FORMATS)
+    return value
+
 
 Imports = Annotated[
     list[str] | None,
@@ -45,6 +52,16 @@ LabelsCsv = Annotated[
 ]
 SkipBad = Annotated[
     bool, typer.Option("--skip-bad", help="Leave out images of a folder that cannot be read.")
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="|".join(output.FORMATS),
+        callback=_check_format,
+        help="How the table is printed.  [default: in columns; in a pipe, separated by tabs]",
+        show_default=False,
+    ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Remove it.")]
@@ -102,13 +119,16 @@ def parse_term(option: str, text: str) -> dict[str, Any]:
     }
 
 
-def clean(removables: Sequence[Any], yes: bool) -> None:
+def clean(removables: Sequence[Any], yes: bool, format: str | None = None) -> None:
     """Show what can go and how much space it takes; with ``yes``, remove it."""
     from unweave.cleaning import total_size
 
     rows = [(output.bytes_text(each.size), each.why, str(each.path)) for each in removables]
-    output.show_table(["SIZE", "WHAT", "PATH"], rows)
+    if rows:
+        output.show_table(["SIZE", "WHAT", "PATH"], rows, format)
     total = output.bytes_text(total_size(removables))
+    if format is not None and not yes:
+        return
     if not rows:
         print("there is nothing to remove")
     elif yes:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from unweave.cli import output
-from unweave.cli.options import Device, Imports, Yes, clean, load_extensions, parse_settings
+from unweave.cli.options import Device, Format, Imports, Yes, clean, load_extensions, parse_settings
 from unweave.errors import ArgumentError, DataError, unknown_name
 
 app = typer.Typer(
@@ -39,7 +39,7 @@ ROOT = Path("studies-out")
 
 
 @app.command("list")
-def list_studies() -> None:
+def list_studies(format: Format = None) -> None:
     """List the studies that come with unweave."""
     from unweave.study.grid import count_points
     from unweave.study.planning import SHARED
@@ -52,7 +52,7 @@ def list_studies() -> None:
         defaults = {key: field.default for key, field in Training.model_fields.items()}
         defaults |= study.get("training", {})
         rows.append((name, f"{count_points(study['runs'], SHARED, defaults):,}", study["title"]))
-    output.show_table(["STUDY", "RUNS", "WHAT"], rows)
+    output.show_table(["STUDY", "RUNS", "WHAT"], rows, format)
 
 
 @app.command()
@@ -62,6 +62,7 @@ def plan(
     root: Root = ROOT,
     measure: Annotated[bool, typer.Option(help="Measure for how long it will take.")] = True,
     runs: Annotated[bool, typer.Option("--runs", help="List every run.")] = False,
+    format: Format = None,
     imports: Imports = None,
 ) -> None:
     """Show what a study will do: its runs, how long they take and how much disk they need. Nothing is trained."""
@@ -76,7 +77,9 @@ def plan(
     if runs:
         output.show_table(
             ["RUN", "DATA", "METHOD", "STRENGTH", "SEED", "NEEDS"],
-            [(j.identity, j.data, j.method, f"{j.strength:g}", str(j.seed), _needs(j)) for j in jobs],
+            [(j.identity, j.data, j.method, f"{j.strength:g}", j.seed, _needs(j)) for j in jobs],
+            format,
+            keys=3,
         )
     left = folder.pending()
     needed = {stage.identity for job in jobs for stage in job.stages.values()}
@@ -93,7 +96,7 @@ def plan(
         facts.append(("not in this version", ", ".join(missing)))
     if measure and left and not missing:
         facts += estimate(folder, left)
-    output.show_facts(facts)
+    output.show_facts(facts, format)
 
 
 def _needs(job: Any) -> str:
@@ -165,6 +168,7 @@ def status(
     root: Root = ROOT,
     watch: Annotated[bool, typer.Option("--watch", help="Update the table until all is done.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    format: Format = None,
 ) -> None:
     """Show how far a study is: runs done, running, failed and waiting, and what each worker does."""
     from unweave.cli.study_status import as_json, show, watch_status
@@ -177,7 +181,7 @@ def status(
     elif json:
         output.show_json(as_json(read_status(folder)))
     else:
-        show(read_status(folder))
+        show(read_status(folder), format)
 
 
 @app.command()
@@ -211,11 +215,12 @@ def clean_runs(
         bool, typer.Option("--orphans", help="Also runs that no study of the folder has in its plan.")
     ] = False,
     yes: Yes = False,
+    format: Format = None,
 ) -> None:
     """Show what takes space and is not needed any more: leftovers, codes, damaged files; --yes removes it."""
     from unweave.study.clean import removable_runs
 
-    clean(removable_runs(root, orphans=orphans), yes)
+    clean(removable_runs(root, orphans=orphans), yes, format)
 
 
 @app.command()
@@ -229,17 +234,20 @@ def results(
         Path | None,
         typer.Option(help="Write the table, or the answer to the query, here.", show_default=False),
     ] = None,
+    format: Format = None,
 ) -> None:
     """Show the results, or query them with SQL. The whole table is in STUDY/results.parquet.
 
     Without SQL: the median over seeds of each score, with the 95 % bootstrap interval of the median.
     """
     from unweave.analyses.scores import seed_medians
-    from unweave.files import replacing
+    from unweave.files import check_can_write, replacing
     from unweave.study.collecting import collect
     from unweave.study.folder import open_study
     from unweave.study.results import query
 
+    if csv is not None:
+        check_can_write(csv, "--csv")
     table = collect(open_study(root, _name(study))).table
     names = {"value": "median", "n": "runs"}
     answer = query(table, sql) if sql else seed_medians(table).rename(columns=names)
@@ -255,7 +263,11 @@ def results(
         print(csv)
         return
     rows = [tuple(_cell(value) for value in row) for row in answer.itertuples(index=False)]
-    output.show_table([str(name).upper() for name in answer.columns], rows)
+    names_of_rows = [name for name in answer.columns if answer[name].dtype.kind not in "fiu"]
+    keys = next(
+        (i for i, name in enumerate(answer.columns) if name not in names_of_rows), len(answer.columns)
+    )
+    output.show_table([str(name).upper() for name in answer.columns], rows, format, keys=max(keys, 1))
 
 
 def _load(study: str, settings: list[str] | None, imports: list[str] | None) -> tuple[Any, Any]:
@@ -307,8 +319,10 @@ def _report(outcome: Any, folder: Any, to: Path | None = None) -> None:
     print(write_report(outcome, to or folder.path / "report", folder.study.reports, command=command))
 
 
-def _cell(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _cell(value: Any) -> Any:
+    """A cell of a table as Python has it, for every format."""
+    value = value.item() if hasattr(value, "item") else value
+    return value if isinstance(value, int | float | str | None) else str(value)
 
 
 @dataclass(frozen=True)

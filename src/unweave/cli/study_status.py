@@ -19,17 +19,17 @@ _REFRESH_SECONDS = 1.0
 _FAILURES_SHOWN = 10
 
 
-def show(summary: Status) -> None:
-    """Print the tables once."""
+def show(summary: Status, format: str | None = None) -> None:
+    """Print the tables once; in a format for other programs, the table alone."""
     console = Console(highlight=False)
-    if console.is_terminal:
+    if console.is_terminal and format is None:
         console.print(_tables(summary))
         return
-    rows = [
-        (data, method, *(str(count[state]) for state in STATES)) for (data, method), count in _groups(summary)
-    ]
-    rows.append(("all", "all", *(str(summary.counts[state]) for state in STATES)))
-    output.show_table(["DATA", "METHOD", *STATES], rows)
+    rows = [(data, method, *(count[state] for state in STATES)) for (data, method), count in _groups(summary)]
+    rows.append(("all", "all", *(summary.counts[state] for state in STATES)))
+    output.show_table(["DATA", "METHOD", *(state.upper() for state in STATES)], rows, format, keys=2)
+    if format is not None:
+        return
     if summary.blocked:
         print(_blocked(summary))
     for worker in summary.workers:

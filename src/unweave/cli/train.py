@@ -27,6 +27,7 @@ from unweave.errors import ArgumentError, unknown_name
 if TYPE_CHECKING:
     from unweave.training import Callback
 
+_RECORDS = 20  # of a short run: a curve, not a dot
 LOGGERS = ("tensorboard", "wandb", "mlflow")
 
 
@@ -150,7 +151,13 @@ def train(
     threads: Annotated[
         int | None, typer.Option(min=1, help="CPU threads.  [default: all cores]", show_default=False)
     ] = None,
-    log_every: Annotated[int, typer.Option(help="Steps between two records of the history.")] = 100,
+    log_every: Annotated[
+        int | None,
+        typer.Option(
+            help="Steps between two records of the history.  [default: 100; fewer, for 20 records, in short runs]",
+            show_default=False,
+        ),
+    ] = None,
     checkpoint_seconds: Annotated[float, typer.Option(help="Seconds between two checkpoints.")] = 300.0,
     logger: Annotated[
         list[str] | None, typer.Option(help="Also log to tensorboard, wandb or mlflow.")
@@ -204,7 +211,7 @@ def train(
     options: dict[str, Any] = {
         "device": device,
         "pictures": pictures,
-        "log_every": log_every,
+        "log_every": max(1, min(100, steps // _RECORDS)) if log_every is None else log_every,
         "checkpoint_seconds": checkpoint_seconds,
         "devices": devices,
         "compile": compile,

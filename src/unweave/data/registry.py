@@ -202,12 +202,13 @@ def load_described(
     shape = data["image_shape"]
     size = shape[0] if len(shape) == 3 and shape[0] == shape[1] else None
     folder = folder or {}
-    table = folder.get("labels") if labels is None else labels
-    if labels is None and table is not None and not Path(table).is_file():
+    kept = folder.get("labels")
+    table = kept if labels is None else labels
+    if labels is None and kept is not None and not Path(kept).is_file():
         allowed = (
             "the labels that the run was trained with are not there any more: say where they are with labels"
         )
-        raise ArgumentError("labels", table, allowed)
+        raise ArgumentError("labels", kept, allowed)
     options: Any = {"image_size": size, "split": data.get("split"), "labels": table}
     if not folder.get("path"):
         loaded = load(data["name"], **options)

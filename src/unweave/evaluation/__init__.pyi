@@ -2,6 +2,7 @@ from .conditioning import normalised_mutual_information as normalised_mutual_inf
 from .evaluator import applies as applies
 from .evaluator import evaluate as evaluate
 from .evaluator import metrics_for_arrays as metrics_for_arrays
+from .evaluator import why_not_arrays as why_not_arrays
 from .identifiability import conditional_prior_rank as conditional_prior_rank
 from .image_quality import feature_distances as feature_distances
 from .image_quality import image_distances as image_distances

@@ -196,17 +196,42 @@ def metrics_for_arrays(which: str, factors: AnyArray | None, posterior: bool = F
     """
     if which not in ("paper", "all"):
         raise unknown_name("metrics", which, ("paper", "all"))
-    sizes: list[int | None] = []
-    if factors is not None:
-        discrete = factors.dtype.kind != "f" or bool((factors == np.floor(factors)).all())
-        sizes = [len(np.unique(column)) if discrete else None for column in np.atleast_2d(factors.T)]
+    known = [METRICS[name] for name in metrics_of(which) if name in METRICS]
+    return [metric.name for metric in known if not why_not_arrays(metric, factors, posterior)]
 
-    def fits(metric: Metric) -> bool:
-        if metric.takes in ("models", "posterior", "method"):
-            return metric.takes == "posterior" and posterior
-        return metric.suits(sizes)
 
-    return [name for name in metrics_of(which) if name in METRICS and fits(METRICS[name])]
+def why_not_arrays(metric: Metric, factors: AnyArray | None, posterior: bool = False) -> str:
+    """Why a metric cannot be computed from plain arrays, in words; "" if it can.
+
+    Parameters
+    ----------
+    metric
+        the metric.
+    factors
+        (n, K), or None if there are none.
+    posterior
+        whether there are log-variances next to the codes.
+
+    Examples
+    --------
+    >>> why_not_arrays(uw.metrics.mig, np.array([[0.5], [1.5]]))
+    'needs discrete factors, and these have values that are not whole numbers'
+    """
+    if metric.takes in ("models", "method"):
+        return "is a metric of models, not of codes"
+    if metric.takes == "posterior":
+        return "" if posterior else "needs log-variances of a posterior next to the codes"
+    if factors is None:
+        return "needs factors" if metric.uses_factors else ""
+    whole = factors.dtype.kind != "f" or bool((factors == np.floor(factors)).all())
+    sizes: list[int | None] = [
+        len(np.unique(column)) if whole else None for column in np.atleast_2d(factors.T)
+    ]
+    if metric.suits(sizes):
+        return ""
+    if not whole:
+        return f"{_NEEDS[metric.factors]}, and these have values that are not whole numbers"
+    return f"{_NEEDS[metric.factors]}; these have {', '.join(map(str, sizes))} values"
 
 
 def applies(metric: Metric, data: Dataset, method: object | None) -> bool:

@@ -5,6 +5,7 @@ from .factor_traversals import factor_traversals as factor_traversals
 from .grids import stack as stack
 from .model_pictures import codes_and_noise as codes_and_noise
 from .model_pictures import reconstructions as reconstructions
+from .model_pictures import row_pictures as row_pictures
 from .model_pictures import samples as samples
 from .model_pictures import save_traversal_animation as save_traversal_animation
 from .model_pictures import traversals as traversals

@@ -123,8 +123,7 @@ def _traversals(data: Dataset, columns: int, rng: np.random.Generator) -> list[t
         return [(f, [_value_text(data, names[k], v) for v in f[:, k]]) for k, f in enumerate(picked)]
     table = data.factors(np.arange(len(data)))
     known = data.labelled_rows() if data.partly_labelled else np.arange(len(data))
-    base = known[rng.integers(len(known))] if len(known) else rng.integers(len(data))
-    nearest = _Nearest(data, table, int(base))
+    nearest = _Nearest(data, table, int(known[rng.integers(len(known))]) if len(known) else 0)
     rows = [nearest.along(k, columns) for k in range(len(names))]
     return [(r, [_value_text(data, names[k], v) for v in table[r, k]]) for k, r in enumerate(rows)]
 

@@ -7,6 +7,7 @@ several stages have a row for each: y of the first above x of the last.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,12 @@ from PIL import Image
 
 from unweave.data import Dataset
 from unweave.data.batches import to_tensor
+from unweave.data.factors import check_rows
 from unweave.errors import ArgumentError
 from unweave.figures.grids import Row, image_grid
 from unweave.figures.tiles import draw_tiles
 from unweave.figures.traversal import (
+    NUM_CODES,
     Traversal,
     decode_stages,
     device_of,
@@ -103,12 +106,13 @@ def traversals(
     at_most: Count | None = None,
     latents: Sequence[int] | None = None,
     names: Mapping[str, str] | None = None,
+    row: int | None = None,
 ) -> Image.Image:
     """One row per latent, those with the largest KL first: the latent goes from -span to span, the others stay.
 
-    The others stay at the mean code of one random image. Where the prior is p(z|u), N(0, I) is no measure: KL is to a
-    Gaussian with the moments of the codes, and span counts their standard deviations, as it does for codes that have no
-    noise. Codes are those of ``method.encode``, which is not given labels.
+    The others stay at the mean code of one image, which is shown first, beside its reconstruction. Where the prior is
+    p(z|u), N(0, I) is no measure: KL is to a Gaussian with the moments of the codes, and span counts their standard
+    deviations, as it does for codes that have no noise. Codes are those of ``method.encode``, without labels.
 
     A method of several stages has a row for each that the latent reaches: y above x. A code that is a category has an
     image for each of its values. A method that generates from codes and noise starts from a code of its prior, whose
@@ -134,6 +138,8 @@ def traversals(
         those to show, in this order, by their columns in the code.
     names
         of latents, by label ({"z0": "scale"}), as ``run.names`` has them.
+    row
+        of the image in the data set; by default one drawn by ``seed``.
 
     Returns
     -------
@@ -145,12 +151,73 @@ def traversals(
     >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8), name="black")
     >>> method = uw.methods.create("vae", data, latent_size=2, architecture="mlp")
     >>> uw.figures.traversals(method, data, columns=3).height
-    298
+    424
     """
-    rows = traversal_rows(method, data, seed, columns, span, part, at_most, latents, names)
+    rows = traversal_rows(method, data, seed, columns, span, part, at_most, latents, names, row)
+    if can_reconstruct(method) and not isinstance(method, GeneratesFromNoise):
+        rows = [_start_row(method, data, seed, row), *rows]
     return image_grid(
         f"{method.spec.name} on {data.name}: each latent by itself{traversal_units(method)}", rows
     )
+
+
+def row_pictures(
+    method: Method,
+    data: Dataset,
+    rows: Sequence[int],
+    columns: Count = 11,
+    span: Positive = 2.0,
+    at_most: Count | None = None,
+    latents: Sequence[int] | None = None,
+) -> Image.Image:
+    """What a method makes of chosen images: each beside its reconstruction, and its latents moved one by one.
+
+    Parameters
+    ----------
+    method
+        that encodes and decodes.
+    data
+        whose rows are shown.
+    rows
+        of the images.
+    columns, span, at_most, latents
+        as for :func:`traversals`.
+
+    Returns
+    -------
+    PIL.Image.Image
+        the picture.
+
+    Examples
+    --------
+    >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8), name="black")
+    >>> method = uw.methods.create("vae", data, latent_size=2, architecture="mlp")
+    >>> uw.figures.row_pictures(method, data, [0, 2], columns=3).height
+    776
+    """
+    if not can_reconstruct(method) or isinstance(method, GeneratesFromNoise):
+        raise _lacks(method, "does not both encode and decode images")
+    shown: list[Row] = []
+    for number, row in enumerate(check_rows(rows, len(data)).tolist()):
+        start = _start_row(method, data, 0, row)
+        shown.append(replace(start, gap_above=number > 0))
+        shown += traversal_rows(method, data, 0, columns, span, None, at_most, latents, row=row)
+    return image_grid(f"{method.spec.name} on {data.name}{traversal_units(method)}", shown)
+
+
+def _start_row(method: Method, data: Dataset, seed: int, row: int | None) -> Row:
+    """The image that a traversal starts from, and its reconstruction."""
+    rng = np.random.default_rng(seed)
+    image = draw_images(data, NUM_CODES, seed)[:1] if row is None else data.images([row], rng)
+    assert isinstance(method, Encodes)
+    with using(method):
+        stages = decode_stages(method, method.encode(to_tensor(image).to(device_of(method))).mean)
+    observations = [image, *(to_observations(data, of_stage) for of_stage in stages.values())]
+    tiles = [tile for tiles in draw_tiles(data, observations) for tile in tiles]
+    captions = ["image", *(name or "reconstruction" for name in stages)]
+    detail = "" if row is None else f"row {row}"
+    label = "start" if row is None or data.files is None else data.files[row]
+    return Row(label, detail, tiles, captions)
 
 
 def traversal_rows(
@@ -163,15 +230,17 @@ def traversal_rows(
     at_most: Count | None = None,
     latents: Sequence[int] | None = None,
     names: Mapping[str, str] | None = None,
+    row: int | None = None,
 ) -> list[Row]:
-    """The rows of :func:`traversals`; values are below the last row, and below others where they differ."""
+    """The rows of :func:`traversals` but the first; values are below the last, and below others where they differ."""
     check_arguments(
         traversals, {"seed": seed, "columns": columns, "span": span, "part": part, "at_most": at_most}
     )
     if columns < 2:
         raise ArgumentError("columns", columns, "needs at least 2")
     values = np.linspace(-span, span, columns)
-    return rows_of(data, traverse(method, data, values, seed, part, at_most, latents, names=names))
+    moves = traverse(method, data, values, seed, part, at_most, latents, names=names, row=row)
+    return rows_of(data, moves)
 
 
 def rows_of(data: Dataset, traversals: Sequence[Traversal]) -> list[Row]:

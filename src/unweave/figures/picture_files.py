@@ -7,7 +7,7 @@ from pathlib import Path
 from PIL import Image
 
 from unweave.errors import ArgumentError, UnweaveError
-from unweave.files import replacing
+from unweave.files import check_can_write, replacing
 
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 
@@ -54,6 +54,4 @@ def check_picture_path(path: Path | str) -> Path:
     target = Path(path)
     if target.suffix.lower() not in _SUFFIXES:
         raise ArgumentError("path", str(path), f"a picture's name ends in {', '.join(_SUFFIXES)}")
-    if target.is_dir():
-        raise ArgumentError("path", str(path), "is a folder")
-    return target
+    return check_can_write(target)

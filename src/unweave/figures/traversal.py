@@ -31,7 +31,7 @@ from unweave.methods import (
 )
 from unweave.objectives import usage
 
-_CODES = 256  # codes that decide which latents are in use, and how far a prior reaches
+NUM_CODES = 256  # codes that decide which latents are in use, and how far a prior reaches
 _REACH = (0.025, 0.975)  # quantiles of a prior that lie at -2 and 2, as those of N(0, 1) do
 _SAME = 1e-6  # images that differ less do not depend on a latent
 
@@ -67,6 +67,7 @@ def traverse(
     latents: Sequence[int] | None = None,
     noise_seed: int | None = None,
     names: Mapping[str, str] | None = None,
+    row: int | None = None,
 ) -> list[Traversal]:
     """Move every latent by itself.
 
@@ -90,6 +91,8 @@ def traverse(
         of the noise of a method that generates from noise; by default ``seed``.
     names
         of latents, by label ("z0"; of a category that of its first column).
+    row
+        of the image where the others stay; by default one drawn by ``seed``.
 
     Returns
     -------
@@ -105,7 +108,7 @@ def traverse(
     """
     check_can_traverse(method)
     with using(method):
-        codes = _codes(method, data, seed, seed if noise_seed is None else noise_seed)
+        codes = _codes(method, data, seed, seed if noise_seed is None else noise_seed, row)
         parts = _parts(method, codes.base.shape[1])
         if part is not None and part not in parts:
             raise unknown_name("part", part, parts)
@@ -220,11 +223,17 @@ class _Move(NamedTuple):
     number: int  # within its part
 
 
-def _codes(method: Method, data: Dataset, seed: int, noise_seed: int) -> _Codes:
+def _codes(method: Method, data: Dataset, seed: int, noise_seed: int, row: int | None = None) -> _Codes:
     if isinstance(method, GeneratesFromNoise):
+        if row is not None:
+            message = f"{method.spec.name} starts from a code of its prior, not from an image"
+            raise ArgumentError("row", row, message)
         return _prior_codes(method, seed, noise_seed)
     assert isinstance(method, Encodes)
-    images = to_tensor(draw_images(data, _CODES, seed)).to(device_of(method))
+    drawn = draw_images(data, NUM_CODES, seed)
+    if row is not None:
+        drawn = np.concatenate([data.images([row], np.random.default_rng(seed)), drawn[1:]])
+    images = to_tensor(drawn).to(device_of(method))
     mean, log_variance = method.encode(images)
     kl, centre, scale = usage(mean, log_variance, isinstance(method, EncodesWithLabels))
     certain = (log_variance == -torch.inf).all(dim=0)  # codes without noise have no KL
@@ -242,9 +251,9 @@ def _codes(method: Method, data: Dataset, seed: int, noise_seed: int) -> _Codes:
 def _prior_codes(method: GeneratesFromNoise, seed: int, noise_seed: int) -> _Codes:
     assert isinstance(method, Method)
     device = device_of(method)
-    codes, noise = method.sample_inputs(_CODES, torch.Generator(device).manual_seed(seed))
+    codes, noise = method.sample_inputs(NUM_CODES, torch.Generator(device).manual_seed(seed))
     if noise_seed != seed:
-        _, noise = method.sample_inputs(_CODES, torch.Generator(device).manual_seed(noise_seed))
+        _, noise = method.sample_inputs(NUM_CODES, torch.Generator(device).manual_seed(noise_seed))
     low, high = codes.float().quantile(torch.tensor(_REACH, device=device), dim=0).to(codes.dtype)
     unknown = torch.full_like(low, torch.nan)
     return _Codes(codes[:1], noise[:1], (low + high) / 2, (high - low) / 4, unknown, [""] * codes.shape[1])

@@ -63,10 +63,10 @@ def read_factor_csv(
             raise DataError(f"{path}, line {line}: {show(row[0])} is already on line {line_of[at]}")
         cells[at], line_of[at] = values, line
     columns = {name: [row[column] for row in cells] for column, name in enumerate(names[1:])}
-    for name, column in columns.items():
-        if not any(column):
+    for name, texts in columns.items():
+        if not any(texts):
             raise DataError(f"{path}: column {show(name)} has no value for any image")
-    return {name: parse_cells(column) for name, column in columns.items()}
+    return {name: parse_cells(texts) for name, texts in columns.items()}
 
 
 def normal_path(cell: str) -> str:

@@ -96,7 +96,9 @@ def from_folder(
     if not stamps:
         raise DataError(f"{folder}: no images here ({', '.join(sorted(SUFFIXES))})")
     own_table = isinstance(factors, str | os.PathLike) and os.fspath(factors) != FACTORS_FILE
+    labels_file = ""
     if isinstance(factors, str | os.PathLike):
+        labels_file = str(folder / factors) if own_table else ""
         factors = folder / factors
     known = list(stamps)
     columns = {} if factors is None else label_columns(factors, known, folder, names=names)
@@ -117,7 +119,7 @@ def from_folder(
     return data.with_parts(
         folder=os.fspath(path),
         files=tuple(known),
-        labels_file=str(Path(factors).absolute()) if own_table else "",
+        labels_file=labels_file,
         skip_bad=skip_bad,
     )
 
