@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import signal
@@ -18,7 +20,7 @@ import pytest
 from PIL import Image
 
 import unweave
-from unweave.cli import main
+from unweave.cli import main, output
 from unweave.data import registry
 from unweave.data.dataset import Dataset, from_grid
 from unweave.data.factors import FactorSpace
@@ -202,9 +204,44 @@ def test_list(run: Run) -> None:
     code, out, err = run("data", "list")
     assert (code, err) == (0, "")
     rows = [line.split("\t") for line in out.splitlines()]
-    assert rows[0] == ["drawn", "12 of 4x4, colour", "x 4, y 3", "offline"]
-    assert rows[1] == ["toy", "12 of 4x4, colour", "x 4, y 3", "needs download, 12 bytes"]
-    assert len(rows) == len(RECIPES)
+    assert rows[0] == ["NAME", "IMAGES", "FACTORS", "STATE"]
+    assert rows[1] == ["drawn", "12 of 4x4, colour", "x 4, y 3", "offline"]
+    assert rows[2] == ["toy", "12 of 4x4, colour", "x 4, y 3", "needs download, 12 bytes"]
+    assert len(rows) == 1 + len(RECIPES)
+
+
+def test_formats(run: Run) -> None:
+    as_csv = list(csv.DictReader(io.StringIO(run("data", "list", "--format", "csv")[1])))
+    as_json = json.loads(run("data", "list", "--format", "json")[1])
+    assert as_csv == as_json
+    assert as_json[0] == {
+        "name": "drawn",
+        "images": "12 of 4x4, colour",
+        "factors": "x 4, y 3",
+        "state": "offline",
+    }
+    md = run("data", "list", "--format", "md")[1].splitlines()
+    assert md[:2] == ["| NAME | IMAGES | FACTORS | STATE |", "| --- | --- | --- | --- |"]
+    table = run("data", "list", "--format", "table")[1].splitlines()
+    assert table[0].index("IMAGES") == table[1].index("12 of 4x4")
+    assert run("data", "info", "toy", "--format", "md")[1].startswith(
+        "| NAME | VALUE |\n| --- | --- |\n| name | toy |"
+    )
+    code, _, error = run("data", "list", "--format", "xml")
+    assert (code, error) == (2, "error: --format = 'xml': known: csv, json, md, table\n")
+
+
+def test_key_columns_are_never_cut(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "30")
+    name, text = "a_name_of_a_metric_that_is_longer_than_the_line", "words " * 20
+    output.show_table(["METRIC", "VALUE", "TEXT"], [(name, 0.123456, text)], keys=2)
+    printed = capsys.readouterr().out
+    assert name in printed
+    assert "0.123456" in printed
+    assert "…" not in printed
 
 
 def test_list_json(run: Run) -> None:

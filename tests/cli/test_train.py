@@ -79,7 +79,8 @@ def test_train_resume_and_evaluate_own_images(run, folder, tmp_path):
         tmp_path / "s.json",
     )
     assert code == 0
-    assert [line.split("\t")[0] for line in printed.splitlines()] == ["mig", "unsupervised"]
+    names = [line.split("\t")[0] for line in printed.splitlines()]
+    assert [name for name in names if "." not in name] == ["METRIC", "mig", "unsupervised"]
     told = json.loads((tmp_path / "s.json").read_text())
     assert np.array(told["mig"]["details"]["matrix"]).shape == (2, 2)
 
@@ -204,9 +205,9 @@ def test_score_reads_codes_of_any_origin(run, tmp_path):
     code, printed, _ = run("score", tmp_path / "codes.npz", "--metrics", "mig,sap", "--bootstrap", 5)
     assert code == 0
     rows = [line.split("\t") for line in printed.splitlines()]
-    assert [row[0] for row in rows] == ["mig", "sap"]
-    assert float(rows[0][1]) > 0.8
-    assert " to " in rows[0][2]
+    assert [row[0] for row in rows] == ["METRIC", "mig", "sap"]
+    assert float(rows[1][1]) > 0.8
+    assert " to " in rows[1][2]
 
 
 def test_score_refuses_what_it_cannot_read(run, tmp_path):
@@ -269,18 +270,25 @@ def test_score_writes_strict_json(run, codes_file):
     assert found["value"] > 0.9
 
 
-def test_a_metric_that_fails_does_not_take_the_others_with_it(run, codes_file):
+def test_a_metric_that_does_not_apply_is_left_out_with_the_reason(run, codes_file):
     code, printed, errors = run("score", codes_file, "--metrics", "mig,attribute_classification,modularity")
-    assert code == 1
-    assert [line.split("\t")[0] for line in printed.splitlines()] == ["mig", "modularity"]
-    assert "attribute_classification: factors" in " ".join(errors.split())
+    assert code == 0
+    assert [line.split("\t")[0] for line in printed.splitlines()] == ["METRIC", "mig", "modularity"]
+    reason = "attribute_classification is left out: it needs factors of two values; these have 3, 3 values"
+    assert reason in " ".join(errors.split())
+    code, printed, errors = run(
+        "score", codes_file, "--metrics", "attribute_classification,monte_carlo_total_correlation"
+    )
+    assert (code, printed) == (1, "")
+    assert "needs log-variances of a posterior" in errors
+    assert "error: none of these metrics applies to these arrays" in errors
 
 
 def test_score_takes_parameters_of_metrics(run, codes_file):
     def value(*options):
         code, printed, _ = run("score", codes_file, "--metrics", "mig", *options)
         assert code == 0
-        return printed.splitlines()[0].split("\t")[1]
+        return printed.splitlines()[1].split("\t")[1]
 
     assert value("--set", "mig.num_bins=2") != value()
     for wrong in ("num_bins=2", "mig.num_bins", "sap.penalty=1", "mig.bins=2", "mig.num_bins=a"):
@@ -291,12 +299,23 @@ def test_score_by_the_names_of_several_metrics(run, codes_file):
     code, printed, _ = run("score", codes_file, "--metrics", "paper", "--set", "dci.learner=l1_svm")
     assert code == 0
     names = [line.split("\t")[0] for line in printed.splitlines()]
-    assert names[:3] == ["beta_vae", "factor_vae", "mig"]
+    assert names[:4] == ["METRIC", "beta_vae", "factor_vae", "mig"]
+    start = names.index("dci")
+    assert names[start + 1 : start + 4] == [
+        "dci.disentanglement",
+        "dci.completeness",
+        "dci.informativeness_test",
+    ]
+    cells = [line.split("\t")[1] for line in printed.splitlines()]
+    assert cells[start] == cells[start + 1]
     only = codes_file.parent / "only.npz"
     np.savez(only, codes=np.load(codes_file)["codes"], log_variance=np.full((300, 2), -3.0))
     code, printed, _ = run("score", only, "--metrics", "all")
     assert code == 0
-    assert {line.split("\t")[0] for line in printed.splitlines()} == {
+    without_metrics = run("score", only)[1]
+    assert without_metrics == printed  # without factors, all is what there is
+    listed = {line.split("\t")[0] for line in printed.splitlines()[1:]}
+    assert {name for name in listed if "." not in name} == {
         "gaussian_total_correlation",
         "wasserstein_correlation",
         "code_mutual_information",

@@ -6,6 +6,7 @@ from .d_separation import d_separated as d_separated
 from .downstream import attribute_accuracy as attribute_accuracy
 from .downstream import downstream_correlations as downstream_correlations
 from .downstream import statistical_efficiency as statistical_efficiency
+from .explained_variance import explained_variance as explained_variance
 from .hyperparameters import method_scores as method_scores
 from .hyperparameters import score_distributions as score_distributions
 from .hyperparameters import scores_by_strength as scores_by_strength

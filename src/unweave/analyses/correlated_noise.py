@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from unweave.analyses.runs import main_runs
-from unweave.analyses.statistics.intervals import Level, bootstrap_samples
+from unweave.analyses.statistics.intervals import FEWEST, Level, bootstrap_samples
 from unweave.analyses.statistics.significance import holm, mann_whitney
 from unweave.analyses.variants import with_variant
 from unweave.parameters import Count, Seed
@@ -78,7 +78,8 @@ def correlation_decline(
     -------
     one row per data set, number of latents, method, variant and correlation s > 0: ``independent``, ``correlated``: the
     medians over runs at s = 0 (or the smallest s) and at s; their ``difference``, correlated - independent, with its
-    bootstrap interval ``low`` to ``high``, each side drawn by itself; ``p`` of a two-sided Mann-Whitney test,
+    bootstrap interval ``low`` to ``high``, each side drawn by itself (NaN for fewer than five runs); ``p`` of a
+    two-sided Mann-Whitney test,
     ``p_holm`` with Holm's correction for all rows; ``n_independent``, ``n_correlated``.
 
     Examples
@@ -98,7 +99,7 @@ def correlation_decline(
         for s in others:
             one, other = sides[smallest], sides[s]
             low = high = np.nan
-            if min(len(one), len(other)) > 1:
+            if min(len(one), len(other)) >= FEWEST:
                 medians = [bootstrap_samples(side[None], "median", draws, rng)[0] for side in (one, other)]
                 low, high = np.quantile(medians[1] - medians[0], [(1 - level) / 2, (1 + level) / 2])
             independent, correlated = float(np.median(one)), float(np.median(other))

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from unweave.analyses.runs import DISENTANGLEMENT_METRICS, main_runs
-from unweave.analyses.statistics.intervals import Level, bootstrap_interval, bootstrap_samples
+from unweave.analyses.statistics.intervals import FEWEST, Level, bootstrap_interval, bootstrap_samples
 from unweave.analyses.statistics.significance import compact_letters, holm, mann_whitney
 from unweave.arrays import FloatArray
 from unweave.metrics import METRICS
@@ -59,7 +59,7 @@ def rank_methods(
     with its interval ``low`` to ``high`` and ``n`` runs; ``rank`` by the median, with the interval ``rank_low`` to
     ``rank_high``; ``best``, the bootstrap probability of having the largest median (equal medians share it);
     ``letters``: methods that share a letter do not differ; ``tied``: does not differ from the first. Where a method
-    has a single run, ``best`` and the rank's interval are NaN.
+    has fewer than five runs there, ``best`` and the intervals are NaN, and ``values`` are its scores.
 
     Examples
     --------
@@ -97,6 +97,7 @@ def rank_methods(
         ranked = _ranked(entries, holm(within), level, draws, seed)
         if _less_is_better(metric):
             ranked = ranked.assign(value=-ranked["value"], low=-ranked["high"], high=-ranked["low"])
+            ranked["values"] = [tuple(-value for value in reversed(few)) for few in ranked["values"]]
         parts.append(ranked.assign(data=data, metric=metric))
     result = pd.concat(parts, ignore_index=True)
     return result[["data", "metric", *(name for name in result if name not in ("data", "metric"))]]
@@ -156,7 +157,7 @@ def _ranked(entries: list[_Entry], pvalues: FloatArray, level: float, draws: int
     ranks = 1 + (samples[None] > samples[:, None]).sum(axis=1)
     tail = [(1 - level) / 2, (1 + level) / 2]
     rank_low, rank_high = np.quantile(ranks, tail, axis=1, method="inverted_cdf").astype(np.float64)
-    if min(len(entry.values) for entry in entries) < 2:
+    if min(len(entry.values) for entry in entries) < FEWEST:
         best, rank_low, rank_high = (np.full(len(entries), np.nan) for _ in range(3))
     different = np.zeros((len(entries), len(entries)), dtype=bool)
     above = np.triu_indices(len(entries), 1)
@@ -181,4 +182,9 @@ def _ranked(entries: list[_Entry], pvalues: FloatArray, level: float, draws: int
             "letters": compact_letters(different),
             "tied": ~different[0],
         }
-    )
+    ).assign(values=pd.Series([_few(entry.values) for entry in entries], dtype=object))
+
+
+def _few(values: FloatArray) -> tuple[float, ...]:
+    """The values, where there are too few for an interval."""
+    return tuple(np.sort(values).tolist()) if len(values) < FEWEST else ()

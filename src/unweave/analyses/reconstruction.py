@@ -35,8 +35,9 @@ def reconstruction_trade_off(
     Returns
     -------
     one row per data set, method, variant and strength: data, method, variant, strength_name, strength, ``error``,
-    ``error_low``, ``error_high``, n, and for each score that the study has its name, name_low and name_high;
-    ``chosen``: whether the strength is the method's best by the first of these scores.
+    ``error_low``, ``error_high``, ``error_values``, n, and for each score that the study has its name, name_low,
+    name_high and name_values (those of fewer than five seeds); ``chosen``: whether the
+    strength is the method's best by the first of these scores.
 
     Examples
     --------
@@ -67,5 +68,5 @@ def reconstruction_trade_off(
 
 def _medians(rows: pd.DataFrame, by: list[str], name: str) -> pd.DataFrame:
     """``grouped_intervals`` with columns that say what the median is of."""
-    names = {"value": name, "low": f"{name}_low", "high": f"{name}_high"}
+    names = {"value": name, "low": f"{name}_low", "high": f"{name}_high", "values": f"{name}_values"}
     return grouped_intervals(rows, by).rename(columns=names)

@@ -14,7 +14,7 @@ from unweave.analyses.runs import (
     independent_noise,
     with_setting,
 )
-from unweave.analyses.statistics.intervals import Level, grouped_intervals
+from unweave.analyses.statistics.intervals import FEWEST, Level, grouped_intervals
 from unweave.analyses.statistics.rank_correlation import rank_correlations
 from unweave.arrays import BoolArray, FloatArray, IntArray
 from unweave.parameters import Count, Seed
@@ -162,7 +162,7 @@ def outperforming_random(
     -------
     chosen_by ("metric", "udr", "unsupervised.elbo", "chance"), metric ("same", "different", "any"), data ("same",
     "different"), probability, standard_error (of the simulation: sqrt(p (1 - p) / draws)), low and high (the bootstrap
-    interval over seeds: each trial counts as often as s times as often as s' was drawn; NaN for fewer than three
+    interval over seeds: each trial counts as often as s times as often as s' was drawn; NaN for fewer than five
     seeds), draws. Combinations that the study does not allow (a single data set or metric) are left out.
 
     Examples
@@ -279,7 +279,7 @@ def _interval(
     rng: np.random.Generator,
 ) -> tuple[float, float]:
     """The bootstrap interval over seeds of the share of trials that were won."""
-    if n_seeds < 3:
+    if n_seeds < FEWEST:
         return np.nan, np.nan
     # Trials per pair of seeds, so that a resample is a quadratic form in the seeds' counts.
     total, wins = np.zeros((2, n_seeds, n_seeds))

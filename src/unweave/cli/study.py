@@ -238,7 +238,8 @@ def results(
 ) -> None:
     """Show the results, or query them with SQL. The whole table is in STUDY/results.parquet.
 
-    Without SQL: the median over seeds of each score, with the 95 % bootstrap interval of the median.
+    Without SQL: the median over seeds of each score, with the 95 % bootstrap interval of the median, or, of fewer
+    than five seeds, their values.
     """
     from unweave.analyses.scores import seed_medians
     from unweave.files import check_can_write, replacing
@@ -251,6 +252,10 @@ def results(
     table = collect(open_study(root, _name(study))).table
     names = {"value": "median", "n": "runs"}
     answer = query(table, sql) if sql else seed_medians(table).rename(columns=names)
+    if not sql and not answer["values"].map(len).any():
+        answer = answer.drop(columns="values")
+    elif not sql and answer["low"].isna().all():
+        answer = answer.drop(columns=["low", "high"])
     says_which = "labels" in (sql or "").lower() or "labels" in answer.columns
     if not says_which and (table["labels"] == "given").any():
         output.show_warning(
@@ -322,6 +327,8 @@ def _report(outcome: Any, folder: Any, to: Path | None = None) -> None:
 def _cell(value: Any) -> Any:
     """A cell of a table as Python has it, for every format."""
     value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, tuple):
+        return ", ".join(f"{one:.4g}" for one in value)
     return value if isinstance(value, int | float | str | None) else str(value)
 
 

@@ -221,7 +221,8 @@ def load_described(
         raise ArgumentError("data", folder.get("path"), allowed)
     from unweave.data.own.folders import FACTORS_FILE, folder_content
 
-    if folder_content(path, folder.get("labels") or FACTORS_FILE) != folder.get("content"):
+    compared = labels if isinstance(labels, str | os.PathLike) else kept
+    if folder_content(path, Path(compared).absolute() if compared else FACTORS_FILE) != folder.get("content"):
         warnings.warn(f"{path}: images or factors have changed since the run was trained", stacklevel=2)
     loaded = load(path, **options, skip_bad=skip_bad or bool(folder.get("skip_bad")))
     return loaded if labels is not None else _with_the_factors_of(data, loaded)

@@ -155,7 +155,7 @@ def traversals(
     """
     rows = traversal_rows(method, data, seed, columns, span, part, at_most, latents, names, row)
     if can_reconstruct(method) and not isinstance(method, GeneratesFromNoise):
-        rows = [_start_row(method, data, seed, row), *rows]
+        rows = [start_row(method, data, seed, row), *rows]
     return image_grid(
         f"{method.spec.name} on {data.name}: each latent by itself{traversal_units(method)}", rows
     )
@@ -199,13 +199,13 @@ def row_pictures(
         raise _lacks(method, "does not both encode and decode images")
     shown: list[Row] = []
     for number, row in enumerate(check_rows(rows, len(data)).tolist()):
-        start = _start_row(method, data, 0, row)
+        start = start_row(method, data, 0, row)
         shown.append(replace(start, gap_above=number > 0))
         shown += traversal_rows(method, data, 0, columns, span, None, at_most, latents, row=row)
     return image_grid(f"{method.spec.name} on {data.name}{traversal_units(method)}", shown)
 
 
-def _start_row(method: Method, data: Dataset, seed: int, row: int | None) -> Row:
+def start_row(method: Method, data: Dataset, seed: int, row: int | None) -> Row:
     """The image that a traversal starts from, and its reconstruction."""
     rng = np.random.default_rng(seed)
     image = draw_images(data, NUM_CODES, seed)[:1] if row is None else data.images([row], rng)

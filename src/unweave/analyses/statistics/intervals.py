@@ -14,6 +14,7 @@ from unweave.parameters import Count, Seed, check_value
 Statistic = Literal["median", "mean"]
 Level = Annotated[float, Gt(0), Lt(1)]
 
+FEWEST = 5  # values of which an interval is given: of fewer it is far too narrow, and the values say more
 _CHUNK = 1000  # groups that are resampled together: 8 MB at 1000 draws
 
 
@@ -27,8 +28,8 @@ def bootstrap_interval(
     """The percentile bootstrap interval of a statistic (Efron, 1979).
 
     The statistic of ``draws`` samples of size n, drawn with replacement; the interval is between the quantiles
-    (1 - level) / 2 and (1 + level) / 2 of them. With few values, as in studies of 2 to 5 seeds, it is too narrow: a
-    sample of size n cannot reach beyond the smallest and the largest value.
+    (1 - level) / 2 and (1 + level) / 2 of them. With few values it is too narrow, as a sample of size n cannot reach
+    beyond the smallest and the largest value: of fewer than five none is given.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ def bootstrap_interval(
 
     Returns
     -------
-    low and high; NaN for fewer than two values.
+    low and high; NaN for fewer than five values.
 
     Examples
     --------
@@ -80,7 +81,8 @@ def grouped_intervals(
 
     Returns
     -------
-    one row per group, sorted: the columns ``by``, then ``value``, low, high, n.
+    one row per group, sorted: the columns ``by``, then ``value``, low, high, n, and ``values``: where there are fewer
+    than five, and therefore no interval, these in order; else an empty tuple.
 
     Examples
     --------
@@ -88,7 +90,7 @@ def grouped_intervals(
     >>> table = simulate_results(data=["dsprites"], methods=["beta_vae"], strengths=2, seeds=5)
     >>> medians = grouped_intervals(table.query("metric == 'mig'"), ["representation", "strength"])
     >>> medians.columns.tolist()
-    ['representation', 'strength', 'value', 'low', 'high', 'n']
+    ['representation', 'strength', 'value', 'low', 'high', 'n', 'values']
     >>> medians["n"].tolist()
     [5, 5, 5, 5]
     """
@@ -101,14 +103,19 @@ def grouped_intervals(
     numbers = numbers[np.argsort(codes, kind="stable")]
     starts = np.cumsum(sizes) - sizes
     estimates = np.empty((3, len(sizes)))
+    few: list[tuple[float, ...]] = [()] * len(sizes)
     for n in np.unique(sizes):
         of_size = np.flatnonzero(sizes == n)
         for chunk in np.split(of_size, range(_CHUNK, len(of_size), _CHUNK)):
             values = numbers[starts[chunk, None] + np.arange(n)]
             estimates[0, chunk] = np.median(values, axis=1) if statistic == "median" else values.mean(axis=1)
             estimates[1:, chunk] = _intervals(values, statistic, level, draws, seed)
+            if n < FEWEST:
+                for group, row in zip(chunk.tolist(), np.sort(values, axis=1).tolist(), strict=True):
+                    few[group] = tuple(row)
     columns = dict(zip((value, "low", "high"), estimates, strict=True))
-    return result.assign(**columns)[[*by, value, "low", "high", "n"]]
+    result = result.assign(**columns)[[*by, value, "low", "high", "n"]]
+    return result.assign(values=pd.Series(few, index=result.index, dtype=object))
 
 
 def bootstrap_samples(
@@ -136,7 +143,7 @@ def bootstrap_samples(
 def _intervals(values: FloatArray, statistic: Statistic, level: float, draws: int, seed: int) -> FloatArray:
     """Low and high ends for each row of ``values`` (groups, n), of shape (2, groups)."""
     groups, n = values.shape
-    if n < 2:
+    if n < FEWEST:
         return np.full((2, groups), np.nan)
     samples = bootstrap_samples(values, statistic, draws, np.random.default_rng([seed, n]))
     return np.quantile(samples, [(1 - level) / 2, (1 + level) / 2], axis=1)

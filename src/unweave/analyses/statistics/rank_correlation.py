@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from unweave.analyses.statistics.intervals import Level
+from unweave.analyses.statistics.intervals import FEWEST, Level
 from unweave.arrays import FloatArray, IntArray
 from unweave.parameters import Count, Seed
 
 _BATCH = 20  # resamples at a time: 5 MB for 1,800 runs and 16 scores
-_FEWEST = 3  # two points always have a correlation of 1 or -1, two clusters have but three resamples
+_FEWEST = 3  # two points always have a correlation of 1 or -1
 
 
 def rank_correlations(
@@ -44,7 +44,7 @@ def rank_correlations(
     Returns
     -------
     row, column, value, low, high, n. NaN: no correlation of fewer than 3 runs or of a constant, no interval from fewer
-    than 3 clusters.
+    than 5 clusters.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def _correlate(
     below = np.stack([_below(scores[name].to_numpy(np.float64), codes) for name in names])
     i, j = ([names.index(name) for name in side] for side in (left, right))
     value = _resampled(below, codes, np.ones((1, len(clusters))))[0, i][:, j]
-    if len(clusters) < _FEWEST:
+    if len(clusters) < FEWEST:
         return value, nothing, nothing
     chances = np.full(len(clusters), 1 / len(clusters))
     counts = np.random.default_rng(seed).multinomial(len(clusters), chances, size=draws).astype(np.float64)

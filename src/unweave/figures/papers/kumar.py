@@ -99,7 +99,9 @@ def score_table(results: Results) -> pd.DataFrame:
     medians = sort_rows(medians, results.table["data"].unique().tolist())
     rows = pd.DataFrame({"Data set": medians["data"].map(data_name), "Method": setting_column(medians)})
     for score in (name for name in reversed(SCORES) if name in medians):
-        rows[metric_name(score)] = interval_column(medians, score, f"{score}_low", f"{score}_high")
+        rows[metric_name(score)] = interval_column(
+            medians, score, f"{score}_low", f"{score}_high", f"{score}_values"
+        )
     errors = medians[["error", "error_low", "error_high"]].to_numpy()
     digits = [5 if name in sizes else 2 for name in medians["data"]]
     rows["Reconstruction error"] = [
@@ -120,8 +122,10 @@ def attribute_table(results: Results) -> pd.DataFrame:
     for attribute in medians["attribute"].unique()[:_SHOWN]:
         estimates = rows[setting].merge(medians[medians["attribute"] == attribute], how="left")
         per_cent = 100 * estimates[["value", "low", "high"]].to_numpy(np.float64)
+        few = [some if isinstance(some, tuple) else () for some in estimates["values"]]
         table[attribute.replace("_", " ")] = [
-            format_interval(value, low, high, 1) for value, low, high in per_cent
+            format_interval(three[0], three[1], three[2], 1, [100 * value for value in some])
+            for three, some in zip(per_cent, few, strict=True)
         ]
     return table.assign(Runs=rows["n"])
 

@@ -16,6 +16,7 @@ from matplotlib.patches import Patch
 from unweave.analyses.hyperparameters import method_scores, strength_medians
 from unweave.analyses.variants import method_variants
 from unweave.figures.papers.paper import Exhibit, Paper
+from unweave.figures.papers.plots import LEAST_SCORE_SPAN, widen
 from unweave.figures.style import (
     WIDTH,
     data_name,
@@ -98,6 +99,10 @@ def strength_curves(
         for pair, group in medians.groupby(["method", "variant"])
     }
     longest = max(strengths.values(), key=len)
+    if len(longest) < 2:
+        raise NotInStudyError(
+            "the study has a single strength of any method: a figure against it has one column"
+        )
     shared = all(values in ([], longest) for values in strengths.values())
     ticks = [f"{strength:g}" if shared else f"{number}" for number, strength in enumerate(longest, 1)]
     with paper_style():
@@ -108,6 +113,7 @@ def strength_curves(
         for axes in grid.values():
             axes.set_xticks(range(len(ticks)), ticks)
             axes.set_xlim(-0.3, len(ticks) - 0.7)
+            widen(axes, LEAST_SCORE_SPAN)
         figure.supxlabel(
             "regularisation strength" if shared else "regularisation strength: index in the method's list",
             fontsize=8,

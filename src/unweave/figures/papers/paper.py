@@ -73,7 +73,7 @@ PAPERS: Registry[Paper] = Registry(
     "unweave.papers",
     {
         name: f"{_HERE}.{name}:PAPER"
-        for name in ("locatello", "kumar", "yang", "mita", "multistage", "ranking")
+        for name in ("runs", "locatello", "kumar", "yang", "mita", "multistage", "ranking")
     },
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,11 +12,28 @@ from matplotlib.colors import to_rgb
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from unweave.figures.style import method_styles
+from unweave.study import NotInStudyError
 
+LEAST_SCORE_SPAN = 0.1  # of an axis of scores that are between 0 and 1
+LEAST_NATS = 0.5  # of an axis of total correlations
 _MANY = 400  # from this many points on they are drawn small and pale
 _DODGE = 0.09  # the distance between methods at one strength
 _DIVERGING = "coolwarm"  # even steps in lightness to both sides (Moreland, 2009)
 _DARK = 0.7  # correlations beyond this have a dark background
+
+
+def check_several(values: pd.Series[Any], what: str) -> None:
+    """Refuse a figure whose axis would have a single value: it could show nothing."""
+    if values.nunique() < 2:
+        raise NotInStudyError(f"the study has a single {what}: a figure against it would have one column")
+
+
+def widen(axes: Axes, span: float) -> None:
+    """Let the y axis span so much at least: a narrower one would make an effect of noise."""
+    low, high = axes.get_ylim()
+    if high - low < span:
+        middle = (low + high) / 2
+        axes.set_ylim(middle - span / 2, middle + span / 2)
 
 
 def strength_lines(

@@ -109,7 +109,8 @@ def _write_ranks(axes: Any, cells: pd.DataFrame, methods: list[tuple[str, str]],
 
 _HOW = (
     "Each method has the strength with the best median there, which is optimistic. Medians over seeds, with 95 % "
-    "bootstrap intervals. Methods that share a letter cannot be distinguished (Mann-Whitney tests with Holm's "
+    "bootstrap intervals; of fewer than five seeds the values, and no probabilities. Methods that share a letter "
+    "cannot be distinguished (Mann-Whitney tests with Holm's "
     "correction at 5 %)."
 )
 _EXHIBITS = (
@@ -118,8 +119,8 @@ _EXHIBITS = (
         "Which method is best, and how sure that is",
         "beyond the papers",
         "The number is the method's rank by its median score, bold where it cannot be distinguished from the first. "
-        "The colour is the bootstrap probability over seeds that its median is the largest, which is too sure if there "
-        "are only a few seeds. " + _HOW,
+        "The colour is the bootstrap probability over seeds that its median is the largest; without colour there are "
+        "fewer than five seeds. " + _HOW,
         best_probabilities,
     ),
     Exhibit("ranking-medians", "Scores with intervals and groups", "beyond the papers", _HOW, ranking_table),

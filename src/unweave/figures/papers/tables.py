@@ -11,22 +11,33 @@ from unweave.figures.style import method_name, method_order
 from unweave.methods import METHODS
 
 
-def format_interval(value: float, low: float, high: float, digits: int = 3) -> str:
-    """A value with its interval; empty for NaN.
+def format_interval(
+    value: float, low: float, high: float, digits: int = 3, values: Sequence[float] = ()
+) -> str:
+    """A median with its interval, or with the ``values`` where they are too few for one; empty for NaN.
 
     >>> format_interval(0.412, 0.38, 0.441)
     '0.412 [0.380, 0.441]'
+    >>> format_interval(0.4, np.nan, np.nan, digits=1, values=[0.3, 0.4, 0.9])
+    '0.4 (0.3, 0.4, 0.9)'
     """
     if np.isnan(value):
         return ""
     if np.isnan(low) or np.isnan(high):
-        return f"{value:.{digits}f}"
+        all_values = ", ".join(f"{one:.{digits}f}" for one in values)
+        return f"{value:.{digits}f} ({all_values})" if len(values) > 1 else f"{value:.{digits}f}"
     return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
-def interval_column(rows: pd.DataFrame, value: str, low: str = "low", high: str = "high") -> pd.Series[str]:
-    """``format_interval`` of each row, from the columns of these names."""
-    cells = [format_interval(*row) for row in rows[[value, low, high]].to_numpy(dtype=np.float64)]
+def interval_column(
+    rows: pd.DataFrame, value: str, low: str = "low", high: str = "high", values: str = "values"
+) -> pd.Series[str]:
+    """``format_interval`` of each row, from the columns of these names; there need be no ``values``."""
+    numbers = rows[[value, low, high]].to_numpy(dtype=np.float64)
+    few = rows[values] if values in rows else [()] * len(rows)
+    cells = [
+        format_interval(row[0], row[1], row[2], values=some) for row, some in zip(numbers, few, strict=True)
+    ]
     return pd.Series(cells, index=rows.index, dtype="str")
 
 

@@ -27,6 +27,7 @@ from unweave.figures.report.summary import (
     full_caption,
     label_modes,
     label_note,
+    reduced_protocol,
     study_summary,
 )
 from unweave.figures.report.tables import page_table, score_paths, score_tables
@@ -35,6 +36,7 @@ from unweave.training.spec import installed_versions
 
 SCORES, SCORES_U_GIVEN = "scores", "scores-u-given"
 FAILURES = "tables/failures.csv"
+_WITHIN = {"CSV": "text/csv", "TEX": "text/plain"}  # kinds of files that the page holds
 _ERROR_LENGTH = 500  # characters of an error on the page; the file has it all
 # What decides figures, next to what decides runs.
 _DRAWN_WITH = ("matplotlib", "pandas", "scipy", "scikit-learn")
@@ -81,14 +83,24 @@ class Section:
 
 @dataclass(frozen=True)
 class Link:
-    """A link to a file beside the page."""
+    """A file beside the page; a table is also within the page, for a reader who has nothing else."""
 
     path: str
     text: str
+    data: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name under which a reader saves it."""
+        return self.path.rpartition("/")[2]
 
 
 def render_page(
-    results: Results, scores: Mapping[str, pd.DataFrame], chapters: Sequence[Chapter], command: str
+    results: Results,
+    scores: Mapping[str, pd.DataFrame],
+    chapters: Sequence[Chapter],
+    files: Mapping[str, bytes],
+    command: str,
 ) -> str:
     """The page as text.
 
@@ -100,23 +112,26 @@ def render_page(
         from ``median_scores``: under ``SCORES``, and those with u given under ``SCORES_U_GIVEN``.
     chapters
         one per paper.
+    files
+        the contents of the files beside the page, by their path relative to it.
     command
         what a reader types to write the report again.
     """
     modes = label_modes(results.table)
     sections = [
         _summary_section(results, label_note(modes)),
-        _score_section(SCORES, "Scores", "", scores[SCORES]),
+        _score_section(SCORES, "Scores", "", scores[SCORES], files),
         _score_section(
             SCORES_U_GIVEN,
             "Scores with u given: computed from the true labels",
             U_GIVEN,
             scores[SCORES_U_GIVEN],
+            files,
         ),
         *(_paper_section(chapter, modes) for chapter in chapters if chapter.drawn),
         _exhibit_list("failed", "Could not be drawn", "Error", [pair for c in chapters for pair in c.failed]),
         _exhibit_list("absent", "Not in this study", "Reason", [pair for c in chapters for pair in c.absent]),
-        _failure_section(results),
+        _failure_section(results, files),
         _making_section(results, command),
     ]
     style, script = _resource("page.css"), _resource("page.js")
@@ -145,22 +160,30 @@ def _summary_section(results: Results, note: str) -> Section:
     content = {
         "text": study_summary(results),
         "label_note": note,
+        "caveat": "" if results.table.empty else reduced_protocol(results),
         "facts": [] if results.table.empty else facts(results),
     }
     return Section("summary", "summary", "Summary", content)
 
 
-def _score_section(name: str, title: str, note: str, scores: pd.DataFrame) -> Section | None:
+def _score_section(
+    name: str, title: str, note: str, scores: pd.DataFrame, files: Mapping[str, bytes]
+) -> Section | None:
     if scores.empty:
         return None
     tables = [(f"{name}-{index}", *pair) for index, pair in enumerate(score_tables(scores))]
-    content = {"note": note, "links": _links(score_paths(name)), "tables": tables}
+    content = {"note": note, "links": _links(score_paths(name), files), "tables": tables}
     return Section("scores", name, title, content, tuple((id, condition) for id, condition, _ in tables))
 
 
 def _paper_section(chapter: Chapter, modes: Mapping[str, set[str]]) -> Section:
     content = [
-        (f"exhibit-{drawn.exhibit.name}", drawn, full_caption(drawn.exhibit, modes), _links(drawn.files))
+        (
+            f"exhibit-{drawn.exhibit.name}",
+            drawn,
+            full_caption(drawn.exhibit, modes),
+            _links(drawn.files, drawn.files),
+        )
         for drawn in chapter.drawn
     ]
     entries = tuple((id, drawn.exhibit.title) for id, drawn, *_ in content)
@@ -175,11 +198,11 @@ def _exhibit_list(id: str, title: str, heading: str, pairs: list[tuple[Exhibit, 
     return Section("listing", id, title, {"links": [], "table": table})
 
 
-def _failure_section(results: Results) -> Section | None:
+def _failure_section(results: Results, files: Mapping[str, bytes]) -> Section | None:
     if not results.failures:
         return None
     shown = failure_table(results).assign(error=lambda table: table["error"].str.slice(0, _ERROR_LENGTH))
-    content = {"links": _links([FAILURES]), "table": page_table(shown, "Failed runs")}
+    content = {"links": _links([FAILURES], files), "table": page_table(shown, "Failed runs")}
     return Section("listing", "failures", "Failed runs", content)
 
 
@@ -190,12 +213,17 @@ def _making_section(results: Results, command: str) -> Section:
     return Section("making", "making", "How it was produced", content)
 
 
-def _links(paths: Sequence[str] | Mapping[str, Any]) -> list[Link]:
-    """Links named by the kind of file, or if there are several of a kind by the file's name."""
+def _links(paths: Sequence[str] | Mapping[str, Any], files: Mapping[str, bytes]) -> list[Link]:
+    """Files named by their kind, or if there are several of a kind by their name; tables with their content."""
     kinds = [path.rpartition(".")[2].upper() for path in paths]
-    if len(set(kinds)) == len(kinds):
-        return [Link(path, kind) for path, kind in zip(paths, kinds, strict=True)]
-    return [Link(path, path.rpartition("/")[2]) for path in paths]
+    short = len(set(kinds)) == len(kinds)
+    links = []
+    for path, kind in zip(paths, kinds, strict=True):
+        data = ""
+        if kind in _WITHIN and path in files:
+            data = f"data:{_WITHIN[kind]};base64,{base64.b64encode(files[path]).decode()}"
+        links.append(Link(path, kind if short else path.rpartition("/")[2], data))
+    return links
 
 
 # --- the template --------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ U_GIVEN = (
     "factors that they are scored against. Their scores compare neither with those of other methods nor with those of "
     "the same methods that did not get them."
 )
+_PAPERS_STEPS, _PAPERS_POINTS, _PAPERS_SEEDS = 300_000, 10_000, 50  # of Locatello et al.
 _MANY = 12  # longer lists of numbers are shortened
 
 
@@ -39,6 +40,26 @@ def study_summary(results: Results) -> str:
         f"for {' or '.join(f'{steps:,}' for steps in sorted(runs['steps'].unique()))} steps, and has "
         f"{_count(len(results.table), 'score')} of {_count(len(metrics), 'metric')} "
         f"by the protocol{'s' * (len(protocols) > 1)} {' and '.join(protocols)}."
+    )
+
+
+def reduced_protocol(results: Results) -> str:
+    """What the study does less of than the papers do, as a sentence; "" if nothing."""
+    table = results.table
+    steps, seeds = int(table["steps"].max()), int(table["seed"].nunique())
+    points = results.spec.get("evaluation", {}).get("num_train", _PAPERS_POINTS)
+    less = []
+    if steps < _PAPERS_STEPS:
+        less.append(f"{steps:,} steps ({_PAPERS_STEPS:,})")
+    if isinstance(points, int) and points < _PAPERS_POINTS:
+        less.append(f"{points:,} points to learn from ({_PAPERS_POINTS:,})")
+    if seeds < _PAPERS_SEEDS:
+        less.append(f"{_count(seeds, 'seed')} ({_PAPERS_SEEDS})")
+    if not less:
+        return ""
+    return (
+        f"A reduced protocol: {', '.join(less)}; in brackets what Locatello et al. have. The numbers below are an "
+        "impression of what these methods do, not the papers' results."
     )
 
 

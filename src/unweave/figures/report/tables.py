@@ -19,7 +19,6 @@ Kind = Literal["number", "short", ""]
 MISSING = "–"
 _FEW = 15  # rows that are not counted
 _SHORT = 40  # characters of a text that is not broken into lines
-_FEWEST = 5  # runs: a bootstrap interval of fewer is far too narrow
 _TEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
@@ -233,16 +232,20 @@ def _score_table(scores: pd.DataFrame, label: str) -> Table:
     columns += [Column(metric_name(name), "number") for name in metrics]
     table = []
     for (_, name), rows in scores.groupby(["method", "name"], sort=False):
-        numbers = rows[["value", "low", "high", "n"]].to_numpy(np.float64)
-        cells = {metric: _score_cell(*four) for metric, four in zip(rows["metric"], numbers, strict=True)}
+        numbers = rows[["value", "low", "high"]].to_numpy(np.float64)
+        cells = {
+            metric: _score_cell(three[0], three[1], three[2], few)
+            for metric, three, few in zip(rows["metric"], numbers, rows["values"], strict=True)
+        }
         head = [Cell(str(name).replace("(u ", "(u\N{NO-BREAK SPACE}")), Cell(f"{rows['n'].max():,}")]
         table.append(head + [cells.get(metric, Cell(MISSING)) for metric in metrics])
     return Table(label, columns, table)
 
 
-def _score_cell(value: float, low: float, high: float, n: float) -> Cell:
-    """A median, and its interval where there are enough runs for one."""
+def _score_cell(value: float, low: float, high: float, few: Sequence[float]) -> Cell:
+    """A median, and its interval; where there are too few runs for one, their values."""
     digits = 3 if abs(value) < 10 else 1
     to = "–" if low >= 0 else " to "
-    interval = "" if pd.isna(low) or n < _FEWEST else f"{low:.{digits}f}{to}{high:.{digits}f}"
+    values = ", ".join(f"{one:.{digits}f}" for one in few) if len(few) > 1 else ""
+    interval = values if pd.isna(low) else f"{low:.{digits}f}{to}{high:.{digits}f}"
     return Cell(f"{value:.{digits}f}", interval, value)

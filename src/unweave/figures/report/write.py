@@ -24,7 +24,8 @@ from unweave.progress import progress
 from unweave.study import NotInStudyError, Results
 
 PAGE = "report.html"
-_LINK = re.compile(r'href="((?:figures|tables)/[^"/\\]+)"')
+RUNS = "runs"  # the chapter of every study whose runs are there
+_FILE = re.compile(r'(?:href|data-file)="((?:figures|tables)/[^"/\\]+)"')
 
 
 class ReportError(UnweaveError):
@@ -47,9 +48,9 @@ def write_report(
 ) -> Path:
     """Draw all figures and tables of the papers that a study's results allow, and write a page that shows them.
 
-    ``out/report.html`` holds everything and opens without a network. Beside it are ``figures/NAME.pdf`` and ``.png``,
-    ``tables/NAME.csv`` and ``.tex``. Each file is replaced whole; those of an earlier report that this one does
-    not have are removed once the new page is there. The same results give the same bytes.
+    ``out/report.html`` holds everything, opens without a network and needs no file beside it. Also written are
+    ``figures/NAME.pdf`` and ``.png``, ``tables/NAME.csv`` and ``.tex``. Each file is replaced whole; those of an
+    earlier report that this one lacks are removed once the new page is there. The same results give the same bytes.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def write_report(
     out
         the folder.
     papers
-        names from ``PAPERS``, in the page's order.
+        names from ``PAPERS``, in the page's order. What the models do comes first where the study's runs are there.
     formats
         of figures: pdf, png, svg. The page holds a PNG in any case.
     command
@@ -82,6 +83,8 @@ def write_report(
     'report.html'
     """
     folder = _check(out, formats)
+    if results.runs is not None:
+        papers = [RUNS, *(name for name in papers if name != RUNS)]
     chapters, errors = _draw_all(results, papers, formats)
     scores = {
         SCORES: median_scores(results.table),
@@ -94,7 +97,7 @@ def write_report(
         for drawn in chapter.drawn:
             files |= drawn.files
     call = f"write_report(results, {str(out)!r}, {tuple(papers)!r})"
-    text = render_page(results, scores, chapters, command or call)
+    text = render_page(results, scores, chapters, files, command or call)
     target = folder / PAGE
     stale = _linked_files(target) - set(files)
     for name, data in files.items():
@@ -148,9 +151,9 @@ def _failure_files(results: Results) -> dict[str, bytes]:
 
 
 def _linked_files(page: Path) -> set[str]:
-    """The files that an earlier report wrote: those that its page links to."""
+    """The files that an earlier report wrote: those that its page names."""
     try:
-        return set(_LINK.findall(page.read_text(encoding="utf-8")))
+        return set(_FILE.findall(page.read_text(encoding="utf-8")))
     except (FileNotFoundError, UnicodeDecodeError):
         return set()
 

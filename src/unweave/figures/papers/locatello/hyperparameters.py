@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
+from unweave.analyses.explained_variance import explained_variance
 from unweave.analyses.hyperparameters import score_distributions, scores_by_strength
 from unweave.analyses.runs import DISENTANGLEMENT_METRICS, available_metrics
 from unweave.analyses.variants import method_variants
 from unweave.figures.papers.panels import counted, panels_by_name
 from unweave.figures.papers.paper import Exhibit
-from unweave.figures.papers.plots import method_keys, strength_lines
+from unweave.figures.papers.plots import LEAST_SCORE_SPAN, check_several, method_keys, strength_lines, widen
 from unweave.figures.style import data_name, method_styles, metric_name, paper_style
 from unweave.study import Results
 
@@ -51,8 +53,29 @@ def _distributions(results: Results) -> Figure:
     return figure
 
 
+def _explained(results: Results) -> pd.DataFrame:
+    shares = results.analysed(explained_variance)
+    return pd.DataFrame(
+        {
+            "Data set": shares["data"].map(data_name),
+            "Metric": shares["metric"].map(metric_name),
+            "By the method": _per_cent(shares["method"]),
+            "By method and strength": _per_cent(shares["method_and_strength"]),
+            "Not adjusted: method": _per_cent(shares["plain_method"]),
+            "Not adjusted: both": _per_cent(shares["plain_method_and_strength"]),
+            "Groups": shares["groups"],
+            "Runs": shares["n"],
+        }
+    )
+
+
+def _per_cent(shares: pd.Series[float]) -> list[str]:
+    return ["" if np.isnan(share) else f"{100 * share:.0f} %" for share in shares]
+
+
 def _against_strength(results: Results) -> Figure:
     medians = results.analysed(scores_by_strength)
+    check_several(medians["strength_index"], "strength of any method")
     data = [name for name in results.table["data"].unique() if name in set(medians["data"])]
     metrics = available_metrics(medians, DISENTANGLEMENT_METRICS)
     methods = method_variants(medians)
@@ -71,6 +94,8 @@ def _against_strength(results: Results) -> Figure:
             for panel, metric in zip(row, metrics, strict=True):
                 points = medians[(medians["data"] == name) & (medians["metric"] == metric)]
                 strength_lines(panel, points, methods, markersize=2)
+        for column in range(len(metrics)):
+            widen(axes[0, column], LEAST_SCORE_SPAN)
     return figure
 
 
@@ -89,7 +114,18 @@ EXHIBITS = (
         "Scores against regularisation strength",
         "Locatello et al., Figure 8",
         "Each point is the median over the runs (seeds) of a method at one strength; the strengths of each method are "
-        "numbered from the smallest, as their scales differ. Bars: 95% bootstrap interval of the median over seeds.",
+        "numbered from the smallest, as their scales differ. Bars: 95% bootstrap interval of the median over seeds, "
+        "where there are five or more. An axis spans 0.1 at least.",
         _against_strength,
+    ),
+    Exhibit(
+        "locatello-explained-variance",
+        "How much of the spread of scores method and strength explain",
+        "Locatello et al., section 5.4",
+        "The share of the variance of a score over all runs of a data set that its method explains, and the method "
+        "with its strength: adjusted for the number of groups, so that pure noise gives 0 % on average (and sometimes "
+        "less). Not adjusted, as in the paper, many groups of few runs explain much of any noise. The rest is the "
+        "seed's.",
+        _explained,
     ),
 )

@@ -15,7 +15,14 @@ from unweave.analyses.total_correlation import (
 from unweave.analyses.variants import method_variants
 from unweave.figures.papers.panels import counted, panels_in_turn
 from unweave.figures.papers.paper import Exhibit
-from unweave.figures.papers.plots import cloud, log_axis, strength_lines
+from unweave.figures.papers.plots import (
+    LEAST_NATS,
+    check_several,
+    cloud,
+    log_axis,
+    strength_lines,
+    widen,
+)
 from unweave.figures.style import data_name, paper_style
 from unweave.study import NotInStudyError, Results
 
@@ -23,6 +30,7 @@ from unweave.study import NotInStudyError, Results
 def _against_strength(representation: str, without: Sequence[str]) -> Callable[[Results], Figure]:
     def make(results: Results) -> Figure:
         medians = total_correlation_by_strength(results.table, representation, without)
+        check_several(medians["strength_index"], "strength of any method")
         names = [name for name in results.table["data"].unique() if name in set(medians["data"])]
         methods = method_variants(medians)
         with paper_style():
@@ -44,6 +52,7 @@ def _against_strength(representation: str, without: Sequence[str]) -> Callable[[
                     log_axis(panel, "y")
                 else:
                     panel.set_ylim(bottom=min(0, panel.get_ylim()[0]))
+                    widen(panel, LEAST_NATS)
         return figure
 
     return make
@@ -77,9 +86,11 @@ def _mean_against_sampled(results: Results) -> Figure:
             log_axis(panel, "x")
             log_axis(panel, "y")
             share = shares.loc[name]
-            text = f"above: {share['value']:.0%}"
-            if np.isfinite(share["low"]):
-                text += f"\n[{100 * share['low']:.0f}, {100 * share['high']:.0f}]"
+            of_data = runs[runs["data"] == name]
+            above = int((of_data["mean"] > of_data["sampled"]).sum())
+            text = f"above: {above} of {len(of_data)}"
+            if np.isfinite(share["low"]) and share["low"] < share["high"]:
+                text += f"\n{100 * share['low']:.0f} to {100 * share['high']:.0f} %"
             panel.text(0.97, 0.03, text, transform=panel.transAxes, fontsize=6, ha="right", va="bottom")
     return figure
 
