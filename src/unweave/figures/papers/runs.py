@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -48,10 +50,9 @@ def traversals_of_best(results: Results) -> dict[str, Figure]:
             problems.append(f"{setting}: {error}")
             continue
         about = "" if metric is None else f"{metric_name(metric)} {value:.3f}"
+        first = replace(start_row(model, images, 0, None), label="image", detail="and model's", captions=())
         latents = traversal_rows(model, images, columns=_COLUMNS, at_most=_LATENTS)
-        of_data.append(
-            Block(f"{data_name(name)}, {setting}", about, [start_row(model, images, 0, None), *latents])
-        )
+        of_data.append(Block(f"{data_name(name)}, {setting}", about, [first, *latents]))
     shown = {name: of_data for name, of_data in blocks.items() if of_data}
     if not shown:
         raise NotInStudyError(f"no model can be shown: {'; '.join(problems[:3])}")
