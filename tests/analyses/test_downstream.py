@@ -71,7 +71,7 @@ def test_attributes_that_differ_most_come_first():
     other = {("a", 1.0): [0.5, 0.6, 0.6], ("vae", np.nan): [0.8]}
     found = attribute_accuracy(pd.concat([accuracies("hat", same), accuracies("big_smile", other)]))
     assert found.columns.tolist() == [
-        "data", "method", "variant", "strength_name", "strength", "attribute", "value", "low", "high", "n",
+        "data", "method", "variant", "strength_name", "strength", "attribute", "value", "low", "high", "n", "values",
     ]  # fmt: skip
     assert found[["attribute", "method", "value", "n"]].to_numpy().tolist() == [
         ["big_smile", "a", 0.6, 3],

@@ -52,14 +52,20 @@ def test_methods_of_one_distribution_share_a_letter_and_the_probability() -> Non
 
 
 def test_the_probability_of_being_best_is_that_of_two_independent_medians() -> None:
-    # Medians of 3 values drawn from 3: all nine pairs of places, with the chances of each place.
-    one, other = np.array([0.0, 2.0, 4.0]), np.array([1.0, 3.0, 5.0])
-    every = np.median(list(itertools.product(range(3), repeat=3)), axis=1)
-    chance = np.array([(every == place).mean() for place in range(3)])
+    # Medians of 5 values drawn from 5: all pairs of places, with the chances of each place.
+    one, other = np.arange(0.0, 10, 2), np.arange(1.0, 11, 2)
+    every = np.median(list(itertools.product(range(5), repeat=5)), axis=1)
+    chance = np.array([(every == place).mean() for place in range(5)])
     expected = (chance[:, None] * chance[None] * (other[None] > one[:, None])).sum()
     found = rank_methods(scores({("a", 1.0): one, ("b", 1.0): other}), draws=100_000).set_index("method")
     assert found.loc["b", "best"] == pytest.approx(expected, abs=0.005)
     assert found.loc["a", "best"] == pytest.approx(1 - expected, abs=0.005)
+
+
+def test_fewer_than_five_runs_have_values_and_no_probabilities() -> None:
+    found = rank_methods(scores({("a", 1.0): np.array([0.4, 0.1, 0.2]), ("b", 1.0): np.arange(6.0)}))
+    assert found[["best", "rank_low", "rank_high"]].isna().all(axis=None)
+    assert dict(zip(found["method"], found["values"], strict=True)) == {"a": (0.1, 0.2, 0.4), "b": ()}
 
 
 def test_best_takes_the_best_strength_and_all_takes_every_run() -> None:

@@ -40,8 +40,8 @@ def test_medians_are_joined_per_strength_and_the_error_is_per_value() -> None:
     assert found.loc[("vae", np.nan), ["sap", "error"]].tolist() == [0.1, 1.0]
     assert found["chosen"].tolist() == [False, True, True]
     assert "z_diff" not in found
-    assert (found["sap_low"] <= found["sap"]).all()
-    assert (found["error_high"] >= found["error"]).all()
+    assert found[["sap_low", "error_high"]].isna().all(axis=None)  # of three seeds and fewer
+    assert len(found.loc[("a", 1.0), "sap_values"]) == 3
     sums = reconstruction_trade_off(table)
     assert sums["error"].tolist() == [96.0, 640.0, 32.0]
 

@@ -62,7 +62,7 @@ def test_grouped_is_one_group_at_a_time(statistic: str) -> None:
     )
     table.loc[::9, "score"] = np.nan
     found = grouped_intervals(table, ["method", "strength"], "score", statistic)
-    assert list(found.columns) == ["method", "strength", "score", "low", "high", "n"]
+    assert list(found.columns) == ["method", "strength", "score", "low", "high", "n", "values"]
     assert len(found) == 9
     for row in found.itertuples():
         same = (table["method"] == row.method) & (
@@ -87,18 +87,21 @@ def test_an_interval_moves_and_scales_with_its_values() -> None:
     assert bootstrap_interval(3 * values + 1) == pytest.approx((3 * low + 1, 3 * high + 1))
 
 
-def test_one_value_has_no_interval() -> None:
-    assert np.isnan(bootstrap_interval(np.array([0.3]))).all()
-    assert np.isnan(bootstrap_interval(np.array([]))).all()
-    found = grouped_intervals(pd.DataFrame({"group": ["a", "b", "b"], "value": [1.0, 2.0, 2.0]}), ["group"])
-    assert found["n"].tolist() == [1, 2]
-    assert found["low"].isna().tolist() == [True, False]
+def test_fewer_than_five_values_have_no_interval_and_are_kept() -> None:
+    for n in range(5):
+        assert np.isnan(bootstrap_interval(np.arange(float(n)))).all()
+    assert np.isfinite(bootstrap_interval(np.arange(5.0))).all()
+    table = pd.DataFrame({"group": ["a", *"bbbb", *"ccccc"], "value": [1.0, 4.0, 2.0, 3.0, 2.0, *range(5)]})
+    found = grouped_intervals(table, ["group"])
+    assert found["n"].tolist() == [1, 4, 5]
+    assert found["low"].isna().tolist() == [True, True, False]
+    assert found["values"].tolist() == [(1.0,), (2.0, 2.0, 3.0, 4.0), ()]
 
 
 def test_a_table_without_values_gives_no_groups() -> None:
     found = grouped_intervals(pd.DataFrame({"group": ["a"], "value": [np.nan]}), ["group"])
     assert found.empty
-    assert list(found.columns) == ["group", "value", "low", "high", "n"]
+    assert list(found.columns) == ["group", "value", "low", "high", "n", "values"]
 
 
 @pytest.mark.parametrize(

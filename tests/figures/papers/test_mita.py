@@ -77,6 +77,11 @@ def test_each_figure_has_its_metrics_and_draws_a_single_run(exhibit):
             exhibit.make(Results("s", table))
         mean = table["representation"] == "mean"
         table = pd.concat([table[mean].assign(labels="given"), table[mean].assign(run="other")])
+    if "strengths" in exhibit.name:
+        with pytest.raises(NotInStudyError, match="a single strength"):
+            exhibit.make(Results("s", table))
+        other = table.assign(strength=4.0, run=table["run"] + "4")
+        table = pd.concat([table, other])
     figure = exhibit.make(Results("s", table))
     FigureCanvasAgg(figure).draw()
     assert len(figure.axes) == (5 if "all" in exhibit.name else 2)

@@ -59,4 +59,6 @@ def test_an_index_that_means_something_becomes_columns():
 def test_fewer_than_five_runs_have_no_interval(seeds, has_interval):
     table = simulate_results(data=["dsprites"], methods=["beta_vae"], seeds=seeds, strengths=1)
     ((_, shown),) = score_tables(median_scores(table, ["mig"]))
-    assert bool(shown.rows[0][-1].detail) is has_interval
+    detail = shown.rows[0][-1].detail
+    assert ("–" in detail) is has_interval
+    assert detail.count(", ") == (0 if has_interval else 3)  # else the four values

@@ -432,7 +432,7 @@ def test_an_exhibit_may_have_a_picture_per_data_set(show):
         f"several-{part}.{kind}" for part in ("1-dsprites", "2-same", "3-same") for kind in ("pdf", "png")
     ]
     assert {f"figures/{name}" for name in names} <= set(files_in(path.parent))
-    assert set(names) <= {e["text"] for e in page.all("a")}
+    assert {f"figures/{name}" for name in names} <= {e["text"] for e in page.all("span")}
 
     def one(results):
         return {"dsprites": picture(results)}
