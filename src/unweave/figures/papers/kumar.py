@@ -174,7 +174,7 @@ def paper_traversals(results: Results, metric: str = "sap", columns: int = 9) ->
 
     Settings that the study does not have are left out, and said below the figure.
     """
-    figures = {}
+    figures: dict[str, Figure] = {}
     for name, settings in _IN_THE_PAPER.items():
         of_data = results.table[results.table["data"] == name]
         known = [setting for setting in settings if _has(of_data, setting)]

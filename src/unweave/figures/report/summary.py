@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping
 import pandas as pd
 
 from unweave.analyses.variants import variant_order, with_variant
+from unweave.evaluation.scores import points_text
 from unweave.figures.papers.paper import Exhibit
 from unweave.figures.style import data_name, method_name, method_order, metric_name, representation_name
 from unweave.study import Results
 from unweave.study.results import RUN_COLUMNS
+from unweave.study.scores import POINTS
 
 U_GIVEN = (
     "These codes were computed from the true labels u of each image, as in the papers of these methods: they know the "
@@ -80,6 +82,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("Metrics", ", ".join(map(metric_name, metrics))),
         ("Representations", ", ".join(representation_name(*kind) for kind in codes)),
         ("Protocols", ", ".join(table["protocol"].unique())),
+        ("Points", _points(table)),
     ]
     pairs = [pair for pair in pairs if pair[1]]  # no method may have latents
     if runs["correlation"].nunique() > 1:
@@ -93,6 +96,20 @@ def _data_text(data: str) -> str:
     """A data set's name; of a folder of images also the path."""
     name = data_name(data)
     return f"{name} ({data})" if data.endswith(f"/{name}") else name
+
+
+def _points(table: pd.DataFrame) -> str:
+    """How many points of how many rows the scores are of, a line per data set; "" where none says so."""
+    known = table[~table["metric"].str.contains(".", regex=False)].dropna(subset="train_points")
+    lines = []
+    for data, rows in known.groupby("data", sort=False):
+        texts = []
+        for (train, test, size), scores in rows.groupby(POINTS, dropna=False, sort=False):
+            parts = {"every": int(train)} if pd.isna(test) else {"train": int(train), "test": int(test)}
+            text = points_text({**parts, "rows": None if pd.isna(size) else int(size)})
+            texts.append(f"{text} ({', '.join(map(metric_name, scores['metric'].unique()))})")
+        lines.append(f"{_data_text(str(data))}: {'; '.join(texts)}")
+    return "\n".join(lines)
 
 
 def _variants(runs: pd.DataFrame) -> str:

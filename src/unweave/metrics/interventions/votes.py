@@ -213,8 +213,7 @@ class _Groups:
 
     def first(self, rng: Random, shape: tuple[int, ...]) -> IntArray:
         """Rows whose value another row has too."""
-        rows: IntArray = self.repeated[rng.randint(len(self.repeated), size=shape)]
-        return rows
+        return self.repeated[rng.randint(len(self.repeated), size=shape)].astype(np.int64)
 
     def others(self, rng: Random, rows: IntArray, shape: tuple[int, ...]) -> IntArray:
         """For each of the rows another one with the same value."""
