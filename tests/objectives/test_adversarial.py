@@ -63,6 +63,20 @@ def test_gradient_penalty_draws_between_the_two_and_repeats_by_its_generator():
     assert 0.9 < seen[0].max() <= 1
 
 
+def test_gradient_penalty_agrees_with_finite_differences():
+    torch.manual_seed(0)
+    critic = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)).double()
+    real, fake = torch.rand(2, 5, 4, dtype=torch.float64)
+    penalty = gradient_penalty(lambda x: critic(x)[:, 0], real, fake, torch.Generator().manual_seed(3))
+    share = torch.rand(5, 1, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    between, step = share * real + (1 - share) * fake, 1e-5
+    moves = step * torch.eye(4, dtype=torch.float64)
+    with torch.no_grad():
+        slopes = [(critic(between + move) - critic(between - move))[:, 0] / (2 * step) for move in moves]
+    expected = ((torch.stack(slopes, 1).norm(dim=1) - 1) ** 2).mean()
+    torch.testing.assert_close(penalty.detach(), expected, rtol=1e-7, atol=1e-9)
+
+
 def test_gradient_penalty_trains_the_critic_and_nobody_else():
     weight = torch.tensor([2.0, 1.0], requires_grad=True)
     real = torch.randn(4, 2, requires_grad=True)
