@@ -34,7 +34,10 @@ _DTYPES = {
     torch.bool: "BOOL",
 }
 _TORCH = {name: dtype for dtype, name in _DTYPES.items()}
-_SPARE, _COPIES = 1 << 26, 8  # bytes beside weights, and copies of them, that a file may have; Adam's state is two
+_SPARE, _COPIES = (
+    1 << 26,
+    8,
+)  # bytes beside weights, and copies of them, that a file may have; Adam's state is two
 _ADVICE = ". Delete it to train from the start."
 
 
