@@ -52,7 +52,7 @@ def leftovers(folder: Path) -> Iterator[Removable]:
     >>> [each.why for each in leftovers(Path("."))]
     ['a damaged file that was set aside']
     """
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+    for path in sorted(folder.iterdir()) if _is_folder(folder) else ():  # not of a link's target
         if path.name.endswith(".damaged"):
             yield Removable(path, "a damaged file that was set aside")
         elif _is_unfinished(path) and _age(path) > _HOUR:

@@ -52,6 +52,8 @@ def replacing(path: Path) -> Iterator[Path]:
     'whole'
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir() and not path.is_symlink():
+        raise DataError(f"{path}: is a folder, and a file is to be written there")
     temporary = path.with_name(f".{path.stem}-{uuid.uuid4().hex}{path.suffix}")
     try:
         yield temporary

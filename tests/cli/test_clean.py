@@ -94,3 +94,18 @@ def test_study_clean(run, tmp_path):
     run("study", "clean", "--out", root, "--orphans", "--yes")
     assert not orphan.parent.exists()
     assert done.exists()
+
+
+def test_study_clean_follows_no_links(run, tmp_path):
+    root, other = tmp_path / "studies", tmp_path / "other"
+    kept = [
+        old(other / name) for name in ("codes/images.npy", "evaluation-1.json", "scores.json.damaged", LEFT)
+    ]
+    (root / "runs" / "own").mkdir(parents=True)
+    (root / "runs" / "linked").symlink_to(other)
+    (root / "runs" / "own" / "scores").symlink_to(other)
+    (root / "runs" / "own" / "codes").symlink_to(other / "codes")
+    old(root / "runs" / "own" / "evaluation-1.json")
+    code, out, _ = run("study", "clean", "--out", root, "--yes")
+    assert (code, out.strip()) == (0, "there is nothing to remove")
+    assert all(path.exists() for path in kept)

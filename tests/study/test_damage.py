@@ -8,7 +8,7 @@ import subprocess
 import pandas as pd
 import pytest
 
-from unweave.errors import DataError, DiskFullError, UnweaveError
+from unweave.errors import DamagedFileError, DataError, DiskFullError, UnweaveError
 from unweave.study import driver
 from unweave.study import perform as performing
 from unweave.study.collecting import collect, set_aside_damaged
@@ -16,10 +16,12 @@ from unweave.study.executors import Local
 from unweave.study.folder import StudyFolder, count_crash_of, open_study
 from unweave.study.grid import GridError, expand
 from unweave.study.planning import plan
+from unweave.study.scores import read_scores
 from unweave.study.source import Source, parse
 from unweave.study.spec import check, load_study
 from unweave.study.status import living_workers, status
 from unweave.study.worker import work
+from unweave.training.score_file import ScoreFile
 
 DAMAGE = {
     "empty": b"",
@@ -132,6 +134,38 @@ def test_another_study_file_that_is_no_text_is_kept_aside(copied):
     copied.write()
     assert "name: tiny" in (copied.path / "study.yaml").read_text()
     assert len(list(copied.path.glob("study-until-*.yaml"))) == 1
+
+
+@pytest.mark.parametrize("which", ["done", "score"])
+def test_a_changed_number_in_a_score_is_told(copied, capsys, which):
+    run = copied.run(copied.jobs[0].identity)
+    path = run / copied.done_file if which == "done" else next((run / "scores").glob("*.json"))
+    content = json.loads(path.read_text())
+    content["rows"][0][
+        content["rows"][0].index(next(v for v in content["rows"][0] if isinstance(v, float)))
+    ] = 0.9
+    path.write_text(json.dumps(content))
+    with pytest.raises(DamagedFileError, match=f"{path.name}.*not the hash that was written"):
+        read_scores(path) if which == "done" else ScoreFile.read(path)
+
+
+def test_whoever_reads_results_runs_no_code_of_the_study(copied, tmp_path):
+    code = tmp_path / "code.py"
+    code.write_text(f"open({str(tmp_path / 'executed')!r}, 'w')")
+    (copied.path / "plan.json").unlink()
+    with open(copied.path / "study.yaml", "a") as file:
+        file.write(f"\nimports: [{code}]\n")
+    with pytest.raises(DataError, match=r"plan\.json: is needed, .*code\.py, which is not imported here"):
+        open_study(copied.root, "tiny")
+    assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.parametrize("name", ["plan.json", ".lock"])
+def test_a_folder_in_the_place_of_a_file_is_one_clear_error(copied, name):
+    (copied.path / name).unlink(missing_ok=True)
+    (copied.path / name).mkdir()
+    with pytest.raises(DataError, match=f"{name}: (is a folder|cannot be locked)"):
+        copied.write()
 
 
 # --- full and read-only disks ----------------------------------------------------------------------

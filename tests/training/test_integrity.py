@@ -1,5 +1,6 @@
 """Weights, checkpoints and codes are those of the run beside them, byte for byte, or they are refused."""
 
+import datetime
 import json
 import os
 import shutil
@@ -185,15 +186,89 @@ def write_spec(run, **changes):
         ("method__name", "no_such_method"),
         ("method__reconstruction", []),
         ("method__architecture", 3),
+        ("method__hyperparameters", None),
+        ("method__name", "x" * 20_000),
+        ("imports", ["x" * 20_000]),
+        ("data__size", datetime.date(2024, 1, 1)),
+        ("data__factors", b"x"),
     ],
 )
 def test_absurd_specs_are_one_clear_error_in_no_time(run, name, value):
-    write_spec(run, **{name: value})
+    write_spec(run, **{name: value, **({"method__name": "my_own"} if name == "imports" else {})})
     start = time.monotonic()
     with pytest.raises(DataError, match=r"spec\.yaml|is not known here") as caught:
         uw.load(run.path)
     assert time.monotonic() - start < 5
     assert len(str(caught.value)) < 1000
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory):
+    data = uw.data.from_arrays(np.zeros((4, 28, 28, 1), np.uint8), name="dark")
+    first = {"method": "vae", "latent_size": 2}
+    method = uw.methods.create("ms_vae", data, first=first, width=2)
+    return uw.train(method, data, 1, 2, out=tmp_path_factory.mktemp("staged") / "run", pictures=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("", 3),
+        ("", []),
+        ("", {}),
+        ("", "run"),
+        ("method", None),
+        ("method", {}),
+        ("method", {"name": "vae"}),
+        ("method.name", ["vae"]),
+        ("method.name", "no_such_method"),
+        ("method.image_shape", [10**9, 10**9, 3]),
+        ("method.latent_size", 10**15),
+        ("method.hyperparameters", None),
+        ("method.hyperparameters", {"first": 3}),
+    ],
+)
+def test_absurd_specs_of_an_earlier_stage_are_one_clear_error(staged, tmp_path, name, value):
+    shutil.copytree(staged.path, tmp_path / "run")
+    values = yaml.safe_load((tmp_path / "run" / "spec.yaml").read_text())
+    target, key = values["method"]["hyperparameters"], "first"
+    for part in name.split(".") if name else ():
+        target, key = target[key], part
+    target[key] = value
+    (tmp_path / "run" / "spec.yaml").write_text(yaml.safe_dump(values))
+    with pytest.raises(DataError, match=r"spec\.yaml|is not known here") as caught:
+        uw.load(tmp_path / "run")
+    assert len(str(caught.value)) < 1000
+
+
+def test_nothing_is_built_of_a_spec_without_weights(run):
+    write_spec(run, method__image_shape=[8192, 8192, 1])
+    for name in (WEIGHTS, STATE):
+        (run.path / name).unlink()
+    with pytest.raises(DataError, match="the run has no weights yet"):
+        uw.load(run.path)
+
+
+@pytest.mark.parametrize("name", [WEIGHTS, STATE])
+def test_a_file_of_holes_is_not_read_into_memory(run, name):
+    if name == STATE:
+        (run.path / WEIGHTS).unlink()
+    os.truncate(run.path / name, 1 << 40)
+    with pytest.raises(DataError, match=f"{name}: has 1,099,511,627,776 bytes, more than"):
+        uw.load(run.path)
+
+
+@pytest.mark.parametrize("kind", ["link", "folder"])
+def test_something_else_in_the_place_of_the_lock_is_one_clear_error(data, run, tmp_path, kind):
+    (tmp_path / "victim").write_text("as it was")
+    (run.path / ".lock").unlink(missing_ok=True)
+    if kind == "link":
+        (run.path / ".lock").symlink_to(tmp_path / "victim")
+    else:
+        (run.path / ".lock").mkdir()
+    with pytest.raises(DataError, match=r"\.lock: cannot be locked"):
+        train(data, run.path, steps=5)
+    assert (tmp_path / "victim").read_text() == "as it was"
 
 
 def test_a_spec_of_many_aliases_is_refused(run):
@@ -229,7 +304,18 @@ def test_a_history_with_damaged_lines_keeps_the_others(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line", ['{"loss": 1}', "[]", "3", '{"step": "x"}', '{"step": 2, "loss": "a"}', "[" * 9999]
+    "line",
+    [
+        '{"step": -1}',
+        '{"step": true}',
+        '{"step": 1' + "0" * 30 + "}",
+        '{"loss": 1}',
+        "[]",
+        "3",
+        '{"step": "x"}',
+        '{"step": 2, "loss": "a"}',
+        "[" * 9999,
+    ],
 )
 def test_lines_that_are_no_records_are_left_out(tmp_path, line):
     path = tmp_path / "history.jsonl"

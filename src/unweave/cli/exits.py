@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -15,6 +16,7 @@ import typer
 from unweave.cli.app import Session, app
 from unweave.cli.output import show_error, show_warning
 from unweave.errors import ArgumentError, UnweaveError
+from unweave.files import is_full
 
 OK, FAILURE, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -55,6 +57,8 @@ def _explain(error: Exception, debug: bool) -> int:
         show_error(str(error))
     elif isinstance(error, OSError) and error.filename is not None and error.strerror:
         show_error(f"{os.fsdecode(error.filename)}: {error.strerror}")  # no space, no permission, not there
+    elif is_full(error):  # of standard output, which has no name
+        show_error(f"what is printed cannot be written ({os.strerror(errno.ENOSPC)})")
     else:
         show_error(f"unexpected {type(error).__name__}: {error}")
         if not debug:

@@ -72,15 +72,17 @@ class MethodSpec:
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> MethodSpec:
         """The reverse of ``as_dict``: a :class:`VAESpec` if there is more than every method has."""
-        if not isinstance(values, Mapping):
-            raise ArgumentError("method", values, "needs a mapping")
+        if not isinstance(values, Mapping) or not {"name", "image_shape"} <= set(values):
+            raise ArgumentError("method", values, "needs a mapping with a name and an image_shape")
         common = {each.name for each in fields(MethodSpec)}
         if set(values) <= common:
             return MethodSpec(**values)
         known = {each.name for each in fields(VAESpec)}
         unknown = set(values) - known
         if unknown:
-            raise ArgumentError("method spec", sorted(unknown), f"unknown keys; known: {sorted(known)}")
+            raise ArgumentError(
+                "method spec", sorted(map(str, unknown)), f"unknown keys; known: {sorted(known)}"
+            )
         return VAESpec(**values)
 
 

@@ -34,12 +34,14 @@ def removable_runs(root: Path, *, orphans: bool = False) -> list[Removable]:
 
 
 def _removable(root: Path, orphans: bool) -> Iterator[Removable]:
-    studies = [path.parent for path in sorted(root.glob(f"*/{PLAN}"))]
+    studies = [path.parent for path in sorted(root.glob(f"*/{PLAN}")) if not path.parent.is_symlink()]
     for folder in (*studies, root / "state", root / "runs"):
         yield from leftovers(folder)
     planned = _planned(root, studies) if orphans else None
     paths = StudyPaths(root, "")
-    for run in sorted(root.glob("runs/[!.]*")):
+    runs = root / "runs"
+    # Links are left alone, and so is what they lead to.
+    for run in sorted(path for path in runs.glob("[!.]*") if not runs.is_symlink() and not path.is_symlink()):
         with suppress(Timeout), paths.lock(run.name):
             yield from _of_run(run)
             if planned is not None and run.name not in planned:
@@ -50,7 +52,7 @@ def _of_run(run: Path) -> Iterator[Removable]:
     for folder in (run, run / SCORES):
         yield from leftovers(folder)
     is_measured = any(run.glob("evaluation-*.json"))
-    if is_measured and (run / "codes").is_dir():
+    if is_measured and (run / "codes").is_dir() and not (run / "codes").is_symlink():
         yield Removable(run / "codes", "codes of a run whose scores are there")
     if is_measured and (run / WEIGHTS).exists() and (run / STATE).exists():
         yield Removable(run / STATE, "the optimisers of a run that is finished")

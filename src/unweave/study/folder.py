@@ -23,16 +23,16 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
-from unweave.errors import DamagedFileError, DataError
+from unweave.errors import DamagedFileError, DataError, shorten
 from unweave.files import read_json, write_text
 
 if TYPE_CHECKING:  # to watch a study takes neither torch nor pydantic
@@ -216,12 +216,26 @@ class StudyFolder(StudyPaths):
     def write(self) -> None:
         """Write the study and its plan; one of the same name that says something else is kept under another name."""
         self.path.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.path / ".lock", timeout=60):
+        with self._locked():
             file, text = self.path / SPEC, self.study.dump()
             if file.exists() and file.read_bytes() != text.encode():
                 file.replace(file.with_name(f"study-until-{time.strftime('%Y%m%d-%H%M%S')}.yaml"))
             write_text(file, text)
             write_text(self.path / PLAN, self.plan.to_json())
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        lock = FileLock(self.path / ".lock", timeout=60)
+        try:
+            lock.acquire()
+        except OSError as error:  # a full disk; a link or a folder in its place
+            if isinstance(error, Timeout):
+                raise
+            raise DataError(f"{self.path / '.lock'}: cannot be locked ({error.strerror or error})") from error
+        try:
+            yield
+        finally:
+            lock.release()
 
     def fail(self, job: Job, error: str, trace: str) -> None:
         """Record that a run failed."""
@@ -277,7 +291,8 @@ def open_study(root: Path, name: str) -> StudyFolder:
     3
     """
     from unweave.study.planning import Plan, plan
-    from unweave.study.spec import load_study
+    from unweave.study.source import read
+    from unweave.study.spec import check, load_study
 
     paths = StudyPaths(root, name)
     if not (paths.path / SPEC).exists():
@@ -288,6 +303,12 @@ def open_study(root: Path, name: str) -> StudyFolder:
             return StudyFolder(root, name, Plan.from_json(content))
     except DamagedFileError as error:
         print(f"{error}: planned again from {SPEC}", file=sys.stderr)
+    names = check(read(paths.path / SPEC)).imports
+    if names:  # whoever only reads the results of a study runs no code of it
+        raise DataError(
+            f"{paths.path / PLAN}: is needed, as the study was planned with code of {shorten(', '.join(names))}, which "
+            f"is not imported here; 'unweave study resume {name} --out {root}' does, and plans it again"
+        )
     return StudyFolder(root, name, plan(*load_study(paths.path / SPEC)))  # damaged, or of an older version
 
 

@@ -53,6 +53,6 @@ def _record(line: bytes) -> Record | None:
         record = json.loads(line)
     except (ValueError, RecursionError):  # bytes that are no UTF-8 are a ValueError, too
         return None
-    if not isinstance(record, dict) or not isinstance(record.get("step"), int):
+    if not isinstance(record, dict) or type(record.get("step")) is not int or not 0 <= record["step"] < 2**63:
         return None
     return record if all(isinstance(value, int | float) for value in record.values()) else None

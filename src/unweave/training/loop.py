@@ -22,7 +22,7 @@ from torch import nn
 
 from unweave.data import Dataset
 from unweave.data.batches import Batch
-from unweave.errors import ArgumentError, UnweaveError
+from unweave.errors import ArgumentError, DataError, UnweaveError
 from unweave.files import is_leftover, remove_leftovers, write_text
 from unweave.methods.method import Method, Player, Terms
 from unweave.networks import accelerate, keep_freed_memory
@@ -215,6 +215,8 @@ def _locked(folder: Path | None) -> Iterator[None]:
         lock.acquire()
     except Timeout as error:
         raise UnweaveError(f"{folder}: another process is training this run") from error
+    except OSError as error:  # a full disk; a link or a folder in its place
+        raise DataError(f"{folder / '.lock'}: cannot be locked ({error.strerror or error})") from error
     try:
         yield
     finally:

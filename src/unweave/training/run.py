@@ -299,16 +299,16 @@ def load(
     """
     folder = resolve(path)
     spec = RunSpec.read(folder / SPEC)
+    if not any((folder / name).exists() for name in (WEIGHTS, STATE)):
+        raise DataError(f"{folder}: the run has no weights yet")
     extensions.load(imports)
     _check_imports(spec, folder)
     method = _build(spec, folder, encoder=encoder, decoder=decoder, terms=terms)
     step = steps_done(folder)
     if step == spec.steps and (folder / WEIGHTS).exists():
         load_weights(folder / WEIGHTS, method, spec)
-    elif (folder / STATE).exists():
-        load_weights(folder / STATE, method, spec, MODEL)
     else:
-        raise DataError(f"{folder}: the run has no weights yet")
+        load_weights(folder / STATE, method, spec, MODEL)
     if labels is not None:
         if not isinstance(method, LearnsFromLabels):
             raise ArgumentError(
@@ -364,7 +364,7 @@ def _check_memory(spec: RunSpec, folder: Path, terms: Sequence[Any]) -> None:
     except Exception:
         return
     present = sum((folder / name).stat().st_size for name in (WEIGHTS, STATE) if (folder / name).is_file())
-    if present and needed > _SPARE + 2 * present:
+    if needed > _SPARE + 2 * present:
         raise DataError(
             f"{folder / SPEC}: its method needs {needed:,} bytes of weights, and the directory has {present:,}"
         )

@@ -112,7 +112,15 @@ class RunSpec:
             return spec
         except FileNotFoundError as error:
             raise DataError(f"{path.parent}: not a run directory (it has no {path.name})") from error
-        except (OSError, yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
+        except (
+            OSError,
+            yaml.YAMLError,
+            AttributeError,
+            KeyError,
+            RecursionError,
+            TypeError,
+            ValueError,
+        ) as error:
             raise DataError(f"{path}: not a run spec ({shorten(str(error))})") from error
 
     def check(self) -> None:
@@ -130,6 +138,7 @@ class RunSpec:
         _check_mapping("data", self.data)
         check_value("data.name", self.data.get("name"), str)
         self.method.check()
+        json.dumps(self._deciding(), sort_keys=True)  # raises for dates, sets and bytes, which YAML has
 
     def check_same_run(self, saved: RunSpec, folder: Path) -> None:
         """Refuse to go on with a directory that holds a run of another spec. More steps are allowed."""

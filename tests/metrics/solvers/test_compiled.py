@@ -1,78 +1,46 @@
+"""Compiled functions work whatever became of the files in which numba keeps them."""
+
 import os
 import subprocess
 import sys
-from pathlib import Path
 
+import pytest
+
+KERNEL = """
 from unweave.metrics.solvers.compiled import compiled
-
-KERNELS = """
-from unweave.metrics.solvers.compiled import compiled
-
-
-@compiled
-def twice(x):
-    return 2.0 * sum_of_squares(x)
-
-
-@compiled
-def sum_of_squares(x):
-    if len(x) > 1:
-        half = len(x) // 2
-        return sum_of_squares(x[:half]) + sum_of_squares(x[half:])
-    return square(x[0])
-
-
 @compiled
 def square(x):
     return x * x
 """
 
-CALL = """
-import sys
-import numpy as np
-import kernels
-assert "numba" not in sys.modules
-assert kernels.twice(np.array([3.0, 4.0])) == 50.0
-assert "numba" in sys.modules
-stats = kernels.twice._dispatcher.stats
-print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
-"""
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    """Call a compiled function in a process of its own, with numba's files in a folder."""
+    (tmp_path / "kernel.py").write_text(KERNEL)
+
+    def call(folder):
+        monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder))
+        command = [sys.executable, "-c", "import kernel; print(kernel.square(3.0))"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-1000:]
+        assert done.stdout == "9.0\n"
+
+    return call
 
 
-def run(code, folder, **environment):
-    path = os.pathsep.join([str(folder), *sys.path])
-    environment = {**os.environ, "PYTHONPATH": path, **environment}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+def test_damaged_files_are_made_again(call, tmp_path):
+    folder = tmp_path / "kept"
+    call(folder)
+    (index,) = folder.rglob("*.nbi")
+    whole = index.read_bytes()
+    index.write_bytes(whole[:20])
+    call(folder)
+    assert len(index.read_bytes()) == len(whole)
 
 
-def test_functions_that_call_each_other_and_themselves_are_compiled_once_for_all_processes(tmp_path):
-    Path(tmp_path, "kernels.py").write_text(KERNELS)
-    cache = str(tmp_path / "cache")
-    assert run(CALL, tmp_path, NUMBA_CACHE_DIR=cache) == ["0", "1"]
-    assert run(CALL, tmp_path, NUMBA_CACHE_DIR=cache) == ["1", "0"]
-
-
-def test_a_compiled_function_keeps_name_docstring_and_python_code():
-    def half(x):
-        """Half of x."""
-        return x / 2
-
-    function = compiled(half)
-    assert function.__name__ == "half"
-    assert function.__doc__ == "Half of x."
-    assert function.__wrapped__ is half
-
-
-def test_importing_the_solvers_imports_no_library_that_is_slow_to_import(tmp_path):
-    code = """
-import importlib, pkgutil, sys
-import unweave.metrics.solvers as solvers
-before = set(sys.modules)
-for module in pkgutil.iter_modules(solvers.__path__, "unweave.metrics.solvers."):
-    importlib.import_module(module.name)
-slow = {"numba", "sklearn", "torch", "pandas", "matplotlib", "scipy"}
-print(*sorted(slow & (set(sys.modules) - before)))
-"""
-    assert run(code, tmp_path) == []
+def test_a_full_disk_takes_none(call, small_disk):
+    folder = small_disk(200)
+    free = os.statvfs(folder)
+    (folder / "other").write_bytes(bytes(free.f_bavail * free.f_frsize))
+    call(folder)

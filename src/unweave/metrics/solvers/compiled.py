@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property, update_wrapper
 from typing import Any, TypeVar, cast
 
@@ -54,9 +55,32 @@ class _Compiled:
     def _dispatcher(self) -> Any:
         import numba
 
-        return numba.njit(cache=True, nogil=True, fastmath=False)(self._function)
+        dispatcher = numba.njit(nogil=True, fastmath=False)(self._function)
+        with suppress(RuntimeError):  # no folder in which it could be kept: it is compiled in each process
+            dispatcher.enable_caching()
+            _tolerate_bad_files(dispatcher._cache)
+        return dispatcher
 
     @property
     def _numba_type_(self) -> Any:
         """What numba asks of a global that it does not know: how it types calls from other compiled functions."""
         return self._dispatcher._numba_type_
+
+
+def _tolerate_bad_files(cache: Any) -> None:
+    """Let numba compile anew where its files are damaged, and go on where a full disk takes none."""
+    load, save = cache.load_overload, cache.save_overload
+
+    def load_overload(*arguments: Any) -> Any:
+        try:
+            return load(*arguments)
+        except Exception:  # numba unpickles what it wrote: of a damaged file anything can come
+            with suppress(OSError):
+                cache.flush()  # else saving would read the same file again
+            return None
+
+    def save_overload(*arguments: Any) -> None:
+        with suppress(OSError):
+            save(*arguments)
+
+    cache.load_overload, cache.save_overload = load_overload, save_overload
