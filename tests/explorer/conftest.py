@@ -129,7 +129,7 @@ def vaes():
         method = uw.methods.create(
             "beta_vae", data, beta=1, latent_size=4, architecture={"name": "conv", "width": 0.25}
         )
-        runs.append(uw.train(method, data, steps=250, batch_size=32, seed=seed, learning_rate=3e-3))
+        runs.append(uw.train(method, data, steps=120, batch_size=16, seed=seed, learning_rate=3e-3))
     return data, runs
 
 

@@ -18,9 +18,9 @@ pytestmark = pytest.mark.xdist_group("browser")
 TOLERANCE = 2e-3
 KERNELS = resources.files("unweave.explorer").joinpath("kernels.js").read_text(encoding="utf-8")
 RUN = """
-const done = arguments[arguments.length - 1], [text, entries, programs, inputs] = arguments;
-unpack(text).then((bytes) => done(programs.map((program, i) => {
-  const outputs = prepare(program, bytes, entries)(...inputs[i]);
+const done = arguments[arguments.length - 1], [texts, entries, programs, inputs] = arguments;
+Promise.all(texts.map(unpack)).then(([weights, others]) => done(programs.map((program, i) => {
+  const outputs = prepare(program, { weights, others }, entries)(...inputs[i]);
   return Object.fromEntries(Object.entries(outputs).map(([name, values]) =>
     [name, Array.from(values, (value) => (Number.isFinite(value) ? value : String(value)))]));
 })), (error) => done(String(error)));
@@ -41,7 +41,7 @@ def execute(driver, programs, inputs):
     contents = [program_content(program, block) for program in programs]
     values = [[tensor.flatten().tolist() for tensor in of_program] for of_program in inputs]
     driver.get("data:text/html,<title>kernels</title>")
-    results = driver.execute_async_script(KERNELS + RUN, block.text(), block.entries, contents, values)
+    results = driver.execute_async_script(KERNELS + RUN, block.texts(), block.entries, contents, values)
     assert isinstance(results, list), results
     return [{name: np.array([float(v) for v in flat]) for name, flat in one.items()} for one in results]
 

@@ -9,7 +9,7 @@ function buildImages() {
   pictures.replaceChildren();
   large.clear();
   const add = (key, caption) => {
-    const canvas = observationCanvas(caption, model().stages.length > 1 ? 128 : 168);
+    const canvas = observationCanvas(caption, model().stages.length > 1 ? 104 : 160);
     large.set(key, canvas);
     pictures.append(element("figure", { class: "picture" }, canvas, element("figcaption", { text: caption })));
   };

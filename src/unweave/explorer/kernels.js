@@ -4,30 +4,30 @@
 
 // --- arrays of the page ---------------------------------------------------------------------------
 
-// The bytes of a block of arrays: base64 of raw deflate.
+// The bytes of weights, or of all other arrays: base64 of raw deflate.
 async function unpack(text) {
   const packed = Uint8Array.from(atob(text.trim()), (letter) => letter.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   return new Response(stream).arrayBuffer();
 }
 
-// An array of a block: see arrays.py.
-function arrayOf(bytes, entry) {
+// An array: see arrays.py.
+function arrayOf({ weights, others }, entry) {
   const length = entry.shape.reduce((product, side) => product * side, 1);
-  if (entry.kind === "f4") return new Float32Array(bytes, entry.start, length);
-  if (entry.kind === "i4") return new Int32Array(bytes, entry.start, length);
-  if (entry.kind === "u1") return new Uint8Array(bytes, entry.start, length);
+  if (entry.kind === "f4") return new Float32Array(others, entry.start, length);
+  if (entry.kind === "i4") return new Int32Array(others, entry.start, length);
+  if (entry.kind === "u1") return new Uint8Array(others, entry.start, length);
   const rows = entry.shape[0];
   const width = rows ? length / rows : 0;
-  const steps = new Float32Array(bytes, entry.start, rows);
-  const low = new Uint8Array(bytes, entry.start + 4 * rows, length);
-  const high = new Int8Array(bytes, entry.start + 4 * rows + length, length);
-  const weights = new Float32Array(length);
+  const steps = new Float32Array(others, entry.steps, rows);
+  const low = new Uint8Array(weights, entry.start, length);
+  const high = new Int8Array(weights, weights.byteLength / 2 + entry.start, length);
+  const result = new Float32Array(length);
   for (let row = 0, i = 0; row < rows; row++) {
     const step = steps[row];
-    for (const stop = i + width; i < stop; i++) weights[i] = (high[i] * 256 + low[i]) * step;
+    for (const stop = i + width; i < stop; i++) result[i] = (high[i] * 256 + low[i]) * step;
   }
-  return weights;
+  return result;
 }
 
 // --- functions of entries -------------------------------------------------------------------------

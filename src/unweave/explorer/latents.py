@@ -121,7 +121,7 @@ def latent_content(method: Method, codes: Codes, names: dict[str, str]) -> dict[
             "label": label,
             "part": label.rstrip("0123456789"),
             "name": names.get(label, given[column] if given else ""),
-            "importance": float(importance[column]),
+            "importance": float(importance[column]) if codes.encoded else 0.0,
             "measure": "" if not codes.encoded else "deviation" if bool(certain[column]) else "KL",
             "active": not codes.encoded or bool(importance[column] > ACTIVE),
             "centre": float(centre[column]),

@@ -148,7 +148,7 @@ def render_page(
     content["data"] = data.name
     content["title"] = title or _title(runs, data)
     content["arrays"] = block.entries
-    return _render(content, block.text())
+    return _render(content, *block.texts())
 
 
 def _check_method(method: Method) -> None:
@@ -238,7 +238,7 @@ def _detail(run: Run) -> str:
 # --- the template --------------------------------------------------------------------------------
 
 
-def _render(content: Mapping[str, Any], arrays: str) -> str:
+def _render(content: Mapping[str, Any], weights: str, arrays: str) -> str:
     style = _resource("page.css")
     kernels = _resource("kernels.js")
     script = "\n".join(_resource(name) for name in SCRIPTS)
@@ -254,6 +254,7 @@ def _render(content: Mapping[str, Any], arrays: str) -> str:
         kernels=kernels,
         script=script,
         content=_json(content),
+        weights=weights,
         arrays=arrays,
     )
 

@@ -63,18 +63,18 @@ function showModel(index) {
   if (index === state.model) return;
   const { start, own } = state;
   state.model = index;
-  const size = model().latents.length;
   const order = units().filter((unit) => unit.columns.length === 1);
   state.latent = units()[0].column;
   state.across = order[0]?.column ?? 0;
   state.up = order[1]?.column ?? state.across;
+  state.factor = bestFactor(state.latent);
+  state.color = bestFactor(state.across);
   state.noise = noiseOf(0);
   state.start = typeof start === "number" ? Math.min(start, rowsOf(index) - 1) : start === "own" ? 0 : start;
   state.posterior = model().encoded && typeof state.start === "number" ? posteriorOf(state.start) : null;
   state.code = startCode();
   state.a = Math.min(state.a, rowsOf(index) - 1);
   state.b = Math.min(state.b, rowsOf(index) - 1);
-  console.assert(state.code.length === size);
   buildAll();
   if (start === "own" && model().encoder) startFromOwn(own.name, own.values);
 }

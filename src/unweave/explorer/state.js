@@ -127,6 +127,14 @@ function factorText(factor, value) {
   return Number.isInteger(value) ? String(value) : value.toPrecision(3);
 }
 
+// The factor that a latent tells most about.
+function bestFactor(column) {
+  const [matrix] = Object.values(model().matrices);
+  if (matrix === undefined) return 0;
+  const row = array(matrix).subarray(column * factors.length, (column + 1) * factors.length);
+  return row.reduce((best, value, factor) => (value > row[best] ? factor : best), 0);
+}
+
 // --- running the models ---------------------------------------------------------------------------
 // Jobs have a key: a newer job with the same key replaces the one that still waits. The large image goes first.
 
@@ -145,7 +153,8 @@ onmessage = ({ data }) => {
 };`;
 
 async function startRunner() {
-  bytes = await unpack(byId("arrays").textContent);
+  const [weights, others] = await Promise.all(["weights", "arrays"].map((id) => unpack(byId(id).textContent)));
+  bytes = { weights, others };
   const setup = {
     bytes,
     arrays: content.arrays,
@@ -240,11 +249,11 @@ function readLink() {
   state.start = link.get("i") === "mean" ? "mean" : whole("i", rowsOf(state.model), 0);
   const first = units().filter((unit) => unit.columns.length === 1);
   state.latent = whole("l", size, units()[0].column);
-  state.factor = whole("f", Math.max(1, factors.length), 0);
+  state.factor = whole("f", Math.max(1, factors.length), bestFactor(state.latent));
   state.measure = link.get("d") ?? "";
   state.across = whole("x", size, first[0]?.column ?? 0);
   state.up = whole("y", size, first[1]?.column ?? first[0]?.column ?? 0);
-  state.color = whole("c", Math.max(1, factors.length), 0);
+  state.color = whole("c", Math.max(1, factors.length), bestFactor(state.across));
   state.a = whole("a", rowsOf(state.model), 0);
   state.b = whole("b", rowsOf(state.model), Math.min(1, rowsOf(state.model) - 1));
   state.other = whole("o", models.length, models.length > 1 ? (state.model === 0 ? 1 : 0) : 0);
@@ -283,11 +292,11 @@ function link() {
   if (state.noise && state.noiseChanged)
     parts.set("e", Array.from(state.noise, (value) => Number(value.toFixed(2))).join("_"));
   put("l", state.latent, units()[0].column);
-  put("f", state.factor, 0);
+  put("f", state.factor, bestFactor(state.latent));
   put("d", state.measure, Object.keys(model().matrices)[0] ?? "");
   put("x", state.across, first[0]?.column ?? 0);
   put("y", state.up, first[1]?.column ?? first[0]?.column ?? 0);
-  put("c", state.color, 0);
+  put("c", state.color, bestFactor(state.across));
   put("a", state.a, 0);
   put("b", state.b, Math.min(1, rowsOf(state.model) - 1));
   put("o", state.other, models.length > 1 ? (state.model === 0 ? 1 : 0) : 0);

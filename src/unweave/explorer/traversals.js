@@ -22,6 +22,7 @@ function buildStrips() {
       class: "strip-images", tabindex: 0, role: "slider", "aria-label": `Traversal of ${unitTitle(unit)}`,
       "aria-valuemin": values[0], "aria-valuemax": values[count - 1],
     });
+    box.style.maxWidth = `${count * (isImages ? 107 : 140)}px`;
     for (const stage of reached) {
       const tiles = Array.from({ length: count }, () => {
         const canvas = observationCanvas("", 64);
