@@ -87,6 +87,11 @@ def not_discovered(
     """What the factors do not cover."""
     measured = selected.measured
     texts = list(notes)
+    idle = sum(scores.seeds - scores.learned for scores in selected.scores)
+    if idle and measured.draws_new_photographs:
+        texts.append(
+            f"{_count(idle, 'run')} learned nothing and {'was' if idle == 1 else 'were'} not compared."
+        )
     left = 1 - max(0.0, measured.explained)
     if measured.draws_new_photographs:
         size = "Most" if left > _WELL_EXPLAINED else f"{left:.0%}"
