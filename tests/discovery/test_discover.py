@@ -325,6 +325,15 @@ def test_a_factor_says_its_title():
 
 
 @pytest.mark.slow
+def test_nothing_is_discovered_in_noise(save, tmp_path):
+    noise = np.random.default_rng(0).integers(0, 256, (300, 28, 28), np.uint8)
+    result = uw.discover(save("photos", noise), out=tmp_path / "out", steps=300, seeds=2, latent_size=4)
+    assert result.factors == ()
+    assert result.headline.startswith("Nothing was discovered: no pattern was learned")
+    assert not result.selected.measured.draws_new_photographs
+
+
+@pytest.mark.slow
 def test_the_position_of_a_square_is_discovered(save, squares, tmp_path):
     result = uw.discover(
         save("photos", squares(390)), out=tmp_path / "out", steps=600, seeds=3, latent_size=4

@@ -123,12 +123,16 @@ def not_discovered(
 
 def agreement_words(factor: Factor) -> str:
     """How well a factor came back, in a sentence."""
-    exact = f"agreement {factor.agreement:.2f} of 1; arbitrary axes would reach {factor.expected:.2f}"
+    exact = (
+        f"agreement {factor.agreement:.2f} of 1, where arbitrary axes reach {factor.expected:.2f} on average"
+    )
     if factor.status == "reproduced":
         return f"Came back each time ({exact})."
     if np.isclose(factor.agreement, 0):
         return "Did not come back in other trainings."
-    return f"May be chance ({exact}, which is not clearly less)."
+    if factor.agreement <= factor.expected:
+        return f"Did not come back ({exact})."
+    return f"Came back in part, but chance alone does as well too often to be sure ({exact})."
 
 
 def relation_words(relation: object) -> str:
