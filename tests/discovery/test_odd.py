@@ -7,12 +7,8 @@ from unweave.discovery.odd import MOST, odd_photographs
 
 def test_none_stands_out_of_normal_ones():
     rng = np.random.default_rng(1)
-    assert (
-        odd_photographs(
-            np.exp(0.3 * rng.normal(size=500)), rng.normal(size=(500, 3)), np.arange(400), np.arange(500)
-        )
-        == []
-    )
+    errors, codes = np.exp(0.3 * rng.normal(size=500)), rng.normal(size=(500, 3))
+    assert odd_photographs(errors, codes, np.arange(400), np.arange(500)) == []
 
 
 def test_bad_drawings_and_far_codes_are_named_the_oddest_first():

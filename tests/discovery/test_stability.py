@@ -80,6 +80,13 @@ def test_more_latents_than_the_other_has_stay_without_partner():
     assert (result.agreement[2:] == 0).all()
 
 
+def test_a_model_without_used_latents_agrees_with_nobody():
+    s = sources(np.random.default_rng(0))
+    result = axis_stability([s, s, s], [np.ones(4, bool), np.ones(4, bool), np.zeros(4, bool)], rotations=50)
+    assert (result.partners[1] == -1).all()
+    np.testing.assert_allclose(result.agreement, 0.5, atol=1e-3)
+
+
 def test_whitening_leaves_no_correlation_and_keeps_axes():
     rng = np.random.default_rng(0)
     codes = rng.normal(size=(3_000, 3)) @ np.array([[1, 0.3, 0], [0, 1, 0.2], [0, 0, 2.0]])

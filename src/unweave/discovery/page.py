@@ -25,7 +25,7 @@ from unweave.discovery.sureness import agreement_words, relation_words
 from unweave.errors import UnweaveError
 
 if TYPE_CHECKING:
-    from unweave.discovery.discover import Discovery
+    from unweave.discovery.discovery import Discovery
 
 _STEPS, _STARTS = 7, 3
 _THUMBNAIL = 112
@@ -125,13 +125,13 @@ def _start_rows(result: Discovery, factor: Factor) -> AnyArray:
         candidates = distinct
     others = [other.latent for other in result.factors if other is not factor]
     if not others:
-        return candidates[np.linspace(0, len(candidates) - 1, _STARTS).astype(int)]
+        return np.asarray(candidates[np.linspace(0, len(candidates) - 1, _STARTS).astype(int)])
     points = measured.mean[candidates][:, others]
     chosen = [int(np.argmin(((points - np.median(points, axis=0)) ** 2).sum(axis=1)))]
     while len(chosen) < min(_STARTS, len(candidates)):
         distance = ((points[:, None] - points[chosen]) ** 2).sum(axis=2).min(axis=1)
         chosen.append(int(np.argmax(distance)))
-    return candidates[chosen]
+    return np.asarray(candidates[chosen])
 
 
 def _facts(result: Discovery) -> list[tuple[str, str]]:

@@ -188,7 +188,8 @@ def _read(folder: Path, listed: Sequence[str], store: Path, listing: str) -> Pho
         raise _none_readable(folder, unreadable)
     side = _stored_side(list(headers.values()))
     channels = 1 if all(header.is_grey for header in headers.values()) else 3
-    blocks, names = [], []
+    blocks: list[ByteArray] = []
+    names: list[str] = []
     with ThreadPoolExecutor() as pool, progress("Reading photographs", len(headers), "files") as advance:
         candidates = list(headers)
         for start in range(0, len(candidates), _AT_A_TIME):
@@ -279,13 +280,8 @@ def _first_alike(images: ByteArray, small: ByteArray) -> IntArray:
 
 def _leaders_of_equal(images: ByteArray) -> IntArray:
     seen: dict[bytes, int] = {}
-    return np.array(
-        [
-            seen.setdefault(hashlib.sha256(np.ascontiguousarray(image)).digest(), row)
-            for row, image in enumerate(images)
-        ],
-        dtype=np.int64,
-    )
+    keys = (hashlib.sha256(image.tobytes()).digest() for image in images)
+    return np.array([seen.setdefault(key, row) for row, key in enumerate(keys)], dtype=np.int64)
 
 
 def _leaders_of_alike(points: FloatArray) -> IntArray:
@@ -294,7 +290,7 @@ def _leaders_of_alike(points: FloatArray) -> IntArray:
 
     # Coordinates that vary most tell most pairs apart; the others are compared for those that are left.
     coordinates = np.argsort(points.var(axis=0))[::-1][:12]
-    neighbours = cKDTree(points[:, coordinates]).query_ball_point(
+    neighbours: Any = cKDTree(points[:, coordinates]).query_ball_point(
         points[:, coordinates], r=_ALIKE, p=np.inf, return_sorted=True
     )
     leaders = np.arange(len(points))

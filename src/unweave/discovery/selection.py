@@ -28,6 +28,8 @@ class SettingScores:
         method and strength.
     seeds
         how many were trained.
+    learned
+        how many of them draw unseen photographs better than their mean.
     explained
         of the variation of unseen photographs.
     used
@@ -44,6 +46,7 @@ class SettingScores:
 
     setting: Setting
     seeds: int
+    learned: int
     explained: float
     used: float
     reproducible: float
@@ -54,7 +57,7 @@ class SettingScores:
 
 @dataclass(frozen=True)
 class Selected:
-    """The chosen run, how its latents agree with other seeds, and the scores of all settings."""
+    """The chosen run, how its latents agree with other seeds (so many with it), and the scores of all settings."""
 
     trained: TrainedRun
     measured: Measured
@@ -83,35 +86,50 @@ def select_run(
         raise UnweaveError("too few runs were finished to compare them: give it more minutes")
     best, chosen, all_scores = None, None, []
     for rows in complete.values():
-        codes = [measured[row].mean[unseen] for row in rows]
-        used = [measured[row].used for row in rows]
-        axes = [axis_stability(codes, used, index, rotations=rotations) for index in range(len(rows))]
-        ranking = _ranking(codes, [measured[row].kl for row in rows])
-        counts = [
-            float(one.beyond_chance.sum()) if measured[row].draws_new_photographs else 0.0
-            for row, one in zip(rows, axes, strict=True)
-        ]
-        first = rows[int(np.argmax(counts))]
-        explained = float(np.mean([measured[row].explained for row in rows]))
-        scores = SettingScores(
-            trained[first].setting,
-            len(rows),
-            explained,
-            float(np.mean([each.sum() for each in used])),
-            float(np.mean(counts)),
-            float(np.mean(ranking)),
-            free_combination(trained[first].run, measured[first], unseen),
-            noise_in_unused(trained[first].run, measured[first], unseen),
-        )
+        scores, row, stability, compared = _compare(trained, measured, rows, unseen, rotations)
         all_scores.append(scores)
-        key = (scores.reproducible, scores.udr, explained)
+        key = (scores.reproducible, scores.udr, scores.explained)
         if best is None or key > best:
-            # Of the seeds, the one with most reproducible axes; then the one that others agree with most.
-            index = max(range(len(rows)), key=lambda i: (counts[i], ranking[i], measured[rows[i]].explained))
-            best, chosen = key, (rows[index], axes[index], len(rows))
+            best, chosen = key, (row, stability, compared)
     assert chosen is not None
     row, stability, seeds = chosen
     return Selected(trained[row], measured[row], stability, seeds, tuple(all_scores))
+
+
+def _compare(
+    trained: Sequence[TrainedRun],
+    measured: Sequence[Measured],
+    rows: Sequence[int],
+    unseen: IntArray,
+    rotations: int,
+) -> tuple[SettingScores, int, AxisStability, int]:
+    """The scores of a setting with the given runs, its best run, how that agrees with others, and how many these are.
+
+    Runs that learned nothing have no axes to compare; if fewer than two have learned something, nothing is reproduced.
+    """
+    learned = [row for row in rows if measured[row].draws_new_photographs]
+    compared = learned if len(learned) >= FEWEST_MODELS else list(rows)
+    codes = [measured[row].mean[unseen] for row in compared]
+    used = [measured[row].used for row in compared]
+    axes = [axis_stability(codes, used, index, rotations=rotations) for index in range(len(compared))]
+    ranking = _ranking(codes, [measured[row].kl for row in compared])
+    is_real = len(learned) >= FEWEST_MODELS
+    counts = [float(one.beyond_chance.sum()) if is_real else 0.0 for one in axes]
+    # The one with most reproducible axes; then the one that others agree with most.
+    index = max(range(len(compared)), key=lambda i: (counts[i], ranking[i], measured[compared[i]].explained))
+    row = compared[index]
+    scores = SettingScores(
+        trained[row].setting,
+        len(rows),
+        len(learned),
+        float(np.mean([measured[each].explained for each in rows])),
+        float(np.mean([measured[each].used.sum() for each in rows])),
+        float(np.mean(counts)),
+        float(np.mean(ranking)),
+        free_combination(trained[row].run, measured[row], unseen),
+        noise_in_unused(trained[row].run, measured[row], unseen),
+    )
+    return scores, row, axes[index], len(compared)
 
 
 def _ranking(codes: Sequence[np.ndarray], kl: Sequence[np.ndarray]) -> list[float]:

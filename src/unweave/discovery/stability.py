@@ -102,12 +102,13 @@ def axis_stability(
     for row, (index, white) in enumerate(zip(others, whitened, strict=True)):
         values, columns = _match(_correlations(target, white))
         observed += values / len(others)
-        partners[row, mine] = np.where(columns < 0, -1, np.flatnonzero(used[index])[columns])
+        has_partner = columns >= 0
+        partners[row, mine[has_partner]] = np.flatnonzero(used[index])[columns[has_partner]]
     by_chance = np.zeros((rotations, len(mine)))
     for white in whitened:
         baseline = _correlations(target, white)
         for turn in range(rotations):
-            if white.shape[1] > 1:
+            if white.shape[1] != 1:
                 matrix = baseline @ _random_rotation(white.shape[1], rng)
             else:
                 matrix = _correlations(target, white[rng.permutation(len(white))])

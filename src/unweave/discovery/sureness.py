@@ -87,6 +87,11 @@ def not_discovered(
     """What the factors do not cover."""
     measured = selected.measured
     texts = list(notes)
+    idle = sum(scores.seeds - scores.learned for scores in selected.scores)
+    if idle and measured.draws_new_photographs:
+        texts.append(
+            f"{_count(idle, 'run')} learned nothing and {'was' if idle == 1 else 'were'} not compared."
+        )
     left = 1 - max(0.0, measured.explained)
     if measured.draws_new_photographs:
         size = "Most" if left > _WELL_EXPLAINED else f"{left:.0%}"
@@ -118,12 +123,16 @@ def not_discovered(
 
 def agreement_words(factor: Factor) -> str:
     """How well a factor came back, in a sentence."""
-    exact = f"agreement {factor.agreement:.2f} of 1; arbitrary axes would reach {factor.expected:.2f}"
+    exact = (
+        f"agreement {factor.agreement:.2f} of 1, where arbitrary axes reach {factor.expected:.2f} on average"
+    )
     if factor.status == "reproduced":
         return f"Came back each time ({exact})."
     if np.isclose(factor.agreement, 0):
         return "Did not come back in other trainings."
-    return f"May be chance ({exact}, which is not clearly less)."
+    if factor.agreement <= factor.expected:
+        return f"Did not come back ({exact})."
+    return f"Came back in part, but chance alone does as well too often to be sure ({exact})."
 
 
 def relation_words(relation: object) -> str:

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module, util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +35,8 @@ from unweave.training.run import SPEC, WEIGHTS, Run
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from unweave.explorer import Explorer
 
 PAGE, EXPLORER, CODES, MODEL, SUMMARY = "page.html", "explorer.html", "codes.csv", "model", "discovery.json"
 _WORK = "work"
@@ -108,9 +109,9 @@ class Discovery:
         """The photographs as a data set, at the size that the model takes."""
         return _dataset(self.photographs, self.photographs.at(self.plan.side))
 
-    def explore(self) -> Path | None:
-        """Write the page on which the model's numbers can be moved by hand, and return its path."""
-        return _write_explorer(self)
+    def explore(self) -> Explorer:
+        """The page on which the model's numbers are moved by hand; a notebook shows it."""
+        return _explorer(self)
 
     def __repr__(self) -> str:
         name, count = self.photographs.folder.name, len(self.photographs)
@@ -356,8 +357,11 @@ def _write(result: Discovery) -> None:
     text = result.codes.reset_index().to_csv(index=False, float_format="%.6g", lineterminator="\n")
     _write_bytes(result.folder / CODES, text.encode(errors="replace"))
     _copy_model(result)
-    explorer = _write_explorer(result) if result.factors else None
-    page = render_page(result, explorer is not None)
+    if result.factors:
+        _write_bytes(result.folder / EXPLORER, result.explore().html.encode(errors="replace"))
+    else:
+        (result.folder / EXPLORER).unlink(missing_ok=True)
+    page = render_page(result, has_explorer=bool(result.factors))
     _write_bytes(result.folder / PAGE, page.encode(errors="replace"))
     write_text(result.folder / SUMMARY, json.dumps(_summary(result), indent=1))
 
@@ -407,19 +411,12 @@ def _same(first: Path, second: Path) -> bool:
     return second.exists() and first.read_bytes() == second.read_bytes()
 
 
-def _write_explorer(result: Discovery) -> Path | None:
-    """The explorer of the chosen run; None where this version has none."""
-    if util.find_spec("unweave.explorer") is None:
-        return None
+def _explorer(result: Discovery) -> Explorer:
+    from unweave.explorer import explore
+
     names = {f"z{factor.latent}": factor.title for factor in result.factors}
-    path: Path = import_module("unweave.explorer").write_page(
-        [result.run],
-        result.folder / EXPLORER,
-        data=result.data(),
-        title=f"What varies in {result.photographs.folder.name}",
-        names=names,
-    )
-    return path
+    title = f"What varies in {result.photographs.folder.name}"
+    return explore(result.run, result.data(), title=title, names=names)
 
 
 def _write_bytes(path: Path, data: bytes) -> None:
