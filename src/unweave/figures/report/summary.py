@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
 import pandas as pd
 
@@ -104,7 +105,8 @@ def _points(table: pd.DataFrame) -> str:
     lines = []
     for data, rows in known.groupby("data", sort=False):
         texts = []
-        for (train, test, size), scores in rows.groupby(POINTS, dropna=False, sort=False):
+        for group, scores in rows.groupby(POINTS, dropna=False, sort=False):
+            train, test, size = cast(tuple[Any, Any, Any], group)
             parts = {"every": int(train)} if pd.isna(test) else {"train": int(train), "test": int(test)}
             text = points_text({**parts, "rows": None if pd.isna(size) else int(size)})
             texts.append(f"{text} ({', '.join(map(metric_name, scores['metric'].unique()))})")
