@@ -152,7 +152,7 @@ def compare(
 
 
 def image_sizes() -> None:
-    """A step at 32 and 64 pixels in one process and in two at once: images per second of a processor, and sgemm's share."""
+    """A step at 32 and 64 pixels, in one process and in two at once: images per second of work, share of sgemm."""
     torch.set_num_threads(1)
     peak = sgemm_peak()
     print(
@@ -178,7 +178,7 @@ def image_sizes() -> None:
                 ratio = medians[INDEXED] / medians[name]
                 many = "2 processes" if together > 1 else "1 process"
                 print(
-                    f"  {side} pixels, {many:<12}{name:<32}{rate:>8,.0f} images/s{ratio:>7.2f}x{share:>6.0f} % of sgemm",
+                    f"  {side} pixels, {many:<12}{name:<31}{rate:>8,.0f} images/s{ratio:>7.2f}x{share:>4.0f} % of sgemm",
                     flush=True,
                 )
 

@@ -28,9 +28,7 @@ def data():
 
 def train(data, folder, name="vae", steps=20, **options):
     method = uw.methods.create(name, data, latent_size=3, architecture="mlp", **options)
-    return uw.train(
-        method, data, steps=steps, batch_size=16, learning_rate=1e-3, out=folder, pictures=False
-    )
+    return uw.train(method, data, steps=steps, batch_size=16, learning_rate=1e-3, out=folder, pictures=False)
 
 
 def publish(run, data, folder, **options):
@@ -42,9 +40,7 @@ def test_weights_of_16_bits_load_and_score_as_the_card_says(data, tmp_path):
     run = train(data, tmp_path / "run")
     card = publish(run, data, tmp_path / "models")
     loaded = uw.load(tmp_path / "models" / "dots" / "vae")
-    for (name, weight), stored in zip(
-        run.method.named_parameters(), loaded.method.parameters(), strict=True
-    ):
+    for (name, weight), stored in zip(run.method.named_parameters(), loaded.method.parameters(), strict=True):
         assert stored.dtype == torch.float32
         assert torch.equal(stored, weight.half().float()), name
     scores = uw.evaluate(loaded, data, ["mig", "reconstruction_error"], num_train=60, num_test=30)
