@@ -297,7 +297,9 @@ def _data_files(root):
     from unweave.cli.score import _read_arrays as _read
 
     np.savez(folder / "b.npz", codes=np.arange(12.0).reshape(6, 2), factors=array)
-    readers["b.npz"] = lambda f: [(key, value.tolist()) for key, value in _read(f / "b.npz", "codes", "factors").items()]
+    readers["b.npz"] = lambda f: [
+        (key, value.tolist()) for key, value in _read(f / "b.npz", "codes", "factors").items()
+    ]
     with contextlib.suppress(UnweaveError):
         decompress((folder / "a.Z").read_bytes(), "a.Z")
         readers["a.Z"] = lambda f: decompress((f / "a.Z").read_bytes(), "a.Z")

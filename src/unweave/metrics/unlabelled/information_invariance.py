@@ -48,7 +48,8 @@ def information_invariance(
 
     Assumption 2 of Yang et al. says of a disentangled representation that
     :math:`I(z_j; x \mid z_{-j}) = I(z_j; x)` for every code j and any set of other codes. The value takes all others:
-    it is the mean over codes of the absolute difference of the two, 0 if the assumption holds. Their Theorem 1 says what decides it,
+    it is the mean over codes of the absolute difference of the two, 0 if the assumption holds. Their Theorem 1 says
+    what decides it,
 
     .. math:: I(z; x) - \sum_j I(z_j; x) = E_x[TC(q(z|x))] - TC(q(z)),
 
