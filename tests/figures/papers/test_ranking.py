@@ -16,7 +16,7 @@ def results():
     return Results(
         "s",
         simulate_results(
-            data=["shapes3d", "dsprites"], methods=["beta_tcvae", "beta_vae"], seeds=4, strengths=2
+            data=["shapes3d", "dsprites"], methods=["beta_tcvae", "beta_vae"], seeds=5, strengths=2
         ),
     )
 
