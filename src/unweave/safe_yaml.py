@@ -87,5 +87,5 @@ def _count(node: yaml.Node, known: dict[int, int], open_nodes: set[int]) -> int:
     return total
 
 
-def _error(problem: str, where: yaml.Node | yaml.Event) -> yaml.MarkedYAMLError:
+def _error(problem: str, where: Any) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=where.start_mark)

@@ -453,3 +453,12 @@ def test_on_a_terminal(no_color: bool) -> None:
     os.close(master)
     assert "NAME" in shown
     assert ("\x1b[32m" in shown) is not no_color
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_output_to_a_full_disk_is_one_clear_error():
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "unweave", "metrics"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "error: what is printed cannot be written (No space left on device)\n"

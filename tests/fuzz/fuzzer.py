@@ -66,7 +66,17 @@ class Format:
 
 def formats(root):
     """All formats, with their valid files below ``root``."""
-    made = [_run(root), _codes(root), _images(root), _prepared(root), _study(root), _results(root)]
+    made = [
+        _run(root),
+        _staged_run(root),
+        _mixture(root),
+        _codes(root),
+        _kept_y(root),
+        _images(root),
+        _prepared(root),
+        _study(root),
+        _results(root),
+    ]
     return [*made, _study_file(root), _image_folder(root), *_data_files(root)]
 
 
@@ -87,12 +97,39 @@ def _run(root):
     _train(folder)
     (folder / "state.safetensors").unlink()
 
-    def read(folder):
-        run = uw.load(folder)
-        weights = [(name, value.numpy().tobytes()) for name, value in run.method.state_dict().items()]
-        return weights, run.spec.as_dict(), run.step, run.records
+    return Format("run", folder, RUN_FILES, _read_run)
 
-    return Format("run", folder, ("spec.yaml", "weights.safetensors", "history.jsonl"), read)
+
+RUN_FILES = ("spec.yaml", "weights.safetensors", "history.jsonl")
+
+
+def _read_run(folder):
+    run = uw.load(folder)
+    weights = [(name, value.numpy().tobytes()) for name, value in run.method.state_dict().items()]
+    return weights, run.spec.as_dict(), run.step, run.records
+
+
+def _staged_run(root):
+    """A run whose spec and weights hold those of an earlier stage, and that has schedules."""
+    folder = root / "staged"
+    data = uw.data.from_arrays(np.zeros((6, 28, 28, 1), np.uint8), name="dark")
+    first = {"method": "beta_vae", "beta": {"start": 0, "end": 4, "steps": 10}, "latent_size": 2}
+    method = uw.methods.create("ms_vae", data, first=first, width=2, latent_size=2)
+    rate = {"peak": 1e-3, "warmup": 1, "shape": "cosine"}
+    uw.train(method, data, 2, 2, rate, out=folder / "run", pictures=False, log_every=1)
+    (folder / "run" / "state.safetensors").unlink()
+    return Format("staged run", folder / "run", RUN_FILES[:2], _read_run)
+
+
+def _mixture(root):
+    folder = root / "mixture"
+    data = uw.data.from_arrays(
+        np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32), name="points"
+    )
+    method = uw.methods.create("gaussian_mixture", data, num_components=2)
+    uw.train(method, data, 2, 20, out=folder, pictures=False, log_every=1)
+    (folder / "state.safetensors").unlink()
+    return Format("mixture", folder, RUN_FILES[:2], _read_run)
 
 
 def _codes(root):
@@ -109,6 +146,30 @@ def _codes(root):
         return uw.evaluation.RepresentationTable(run, data).codes(np.arange(24)).tobytes()
 
     return Format("codes", folder, files, read)
+
+
+def _kept_y(root):
+    """The images y of a first stage, which are kept in the folder of all data."""
+    from unweave.data.batches import ImageBatches
+    from unweave.methods.stages.first_stage import FirstStage
+    from unweave.methods.stages.y_batches import YBatches
+
+    folder = root / "kept-y"
+    data = _small_data()
+    first = FirstStage(uw.methods.create("vae", data, latent_size=2, architecture="mlp", seed=0), (8, 8, 1))
+
+    def read(folder):
+        before = os.environ.get("UNWEAVE_DATA")
+        os.environ["UNWEAVE_DATA"] = str(folder)
+        try:
+            batches = YBatches(ImageBatches(data), data, first, "draw", 2, lambda: "weights")
+            return batches.draw(step=0, batch_size=40, seed=0).y.numpy().tobytes()
+        finally:
+            os.environ["UNWEAVE_DATA"] = before or ""
+
+    read(folder)
+    files = tuple(str(path.relative_to(folder)) for path in sorted(folder.rglob("*.npy")))
+    return Format("kept y", folder, files, read)
 
 
 def _images(root):

@@ -493,6 +493,14 @@ def test_the_hash_of_a_first_download_is_kept_and_compared(server: Server, tmp_p
     assert leftovers(tmp_path) == []
 
 
+def test_an_empty_answer_is_no_file(server: Server, tmp_path: Path) -> None:
+    server.content, server.length = b"", False
+    with pytest.raises(NetworkError, match="the server sent nothing"):
+        get(toy(server), tmp_path)
+    assert not (tmp_path / "set.bin").exists()
+    assert not (tmp_path / ".set.bin.sha256").exists()
+
+
 def test_a_file_without_a_checksum_is_asked_for_by_https_first() -> None:
     http = SourceFile("a", "http://example.org/a")
     assert module._addresses(http) == ["https://example.org/a", "http://example.org/a"]

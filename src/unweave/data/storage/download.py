@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import os
 import shutil
 import sys
 import time
@@ -175,6 +176,8 @@ def _get_file(file: SourceFile, target: Path, by_hand: str) -> None:
         kept = f" ({part.size:,} bytes are kept: run again to resume)" if part.size else ""
         raise NetworkError(f"{file.url}: {error}{kept}\n{by_hand}") from error
     _check_first_hash(file, part, target)
+    with part.path.open("rb") as whole:
+        os.fsync(whole.fileno())
     part.path.replace(target)
     part.remove()
 
@@ -395,6 +398,8 @@ def _receive(file: SourceFile, part: _Part, response: http.client.HTTPResponse) 
             pace.count(len(chunk))
     if total is not None and part.size < total:
         raise _CutError(f"the connection was closed after {part.size:,} of {total:,} bytes")
+    if part.size == 0:  # no such file is empty, and its hash would be kept
+        raise _CutError("the server sent nothing")
 
 
 class _Pace:

@@ -55,7 +55,7 @@ class _Compiled:
     def _dispatcher(self) -> Any:
         import numba
 
-        dispatcher = numba.njit(nogil=True, fastmath=False)(self._function)
+        dispatcher: Any = numba.njit(nogil=True, fastmath=False)(self._function)
         with suppress(RuntimeError):  # no folder in which it could be kept: it is compiled in each process
             dispatcher.enable_caching()
             _tolerate_bad_files(dispatcher._cache)
