@@ -63,19 +63,19 @@ def test_the_command_of_the_card_is_that_of_the_run(name, monkeypatch, data_of):
     card = uw.zoo.card(name)
     planned = []
 
-    class Stop(Exception):
+    class StopError(Exception):
         pass
 
     def stop(method, data, **options):
         del options["out"], options["callbacks"]
         training = {key: options[key] for key in ("steps", "batch_size", "learning_rate", "seed")}
         planned.append(uw.training.plan(method, data, **training))
-        raise Stop
+        raise StopError
 
     monkeypatch.setattr("unweave.train", stop)
     program, *arguments = shlex.split(card.command)
     assert program == "unweave"
-    with pytest.raises(Stop):
+    with pytest.raises(StopError):
         app(arguments, standalone_mode=False)
     assert planned[0].identity == card.spec.identity
 
