@@ -177,10 +177,8 @@ def image_sizes() -> None:
                 share = 100 * rate * operations / peak
                 ratio = medians[INDEXED] / medians[name]
                 many = "2 processes" if together > 1 else "1 process"
-                print(
-                    f"  {side} pixels, {many:<12}{name:<31}{rate:>8,.0f} images/s {ratio:.2f}x{share:>4.0f} % of sgemm",
-                    flush=True,
-                )
+                line = f"  {side} pixels, {many:<12}{name:<31}{rate:>8,.0f} images/s{ratio:>7.2f}x"
+                print(f"{line}{share:>5.0f} % of sgemm", flush=True)
 
 
 def operations_per_image(side: int) -> float:

@@ -144,6 +144,8 @@ class LearningRate:
             return self.peak
         if self.shape == "constant":
             return {"peak": self.peak, "warmup": self.warmup}
+        if self.over is None and steps <= self.warmup:
+            raise ArgumentError("warmup", self.warmup, f"needs fewer than all {steps} steps, for the decay")
         over = steps if self.over is None else self.over
         return asdict(LearningRate(self.peak, self.warmup, self.shape, self.end, over))
 

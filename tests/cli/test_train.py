@@ -384,3 +384,27 @@ def test_a_run_of_a_part_is_scored_on_it_or_on_the_rest(run, folder, tmp_path):
     assert code != 0
     assert "validation" in errors
     assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--warmup", "5", "--decay", "cosine"], "--warmup = 5: needs fewer than all 3 steps"),
+        (["--decay", "steps"], "--decay = 'steps': known"),
+        (["--learning-rate", "nan"], "--learning-rate = nan"),
+        (["--add", "dip_ii:lambda_od.start=0,lambda_od.end=5"], "a schedule needs start, end and steps"),
+    ],
+)
+def test_schedules_are_refused_by_the_names_of_their_options(run, arguments, message):
+    code, _, err = run(
+        "train", "vae", "--data", "pendulum", "--reconstruction", "mse", "--steps", "3", *arguments
+    )
+    assert code == 2
+    assert message in err
+
+
+def test_a_size_that_no_network_takes_is_refused_before_images_are_reduced(run, data_folder):
+    code, _, err = run("train", "vae", "--data", "dsprites", "--size", "33", "--steps", "3")
+    assert code == 2
+    assert "--size = 33: the convolutional networks take" in err
+    assert not data_folder.exists()

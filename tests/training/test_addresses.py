@@ -185,6 +185,16 @@ def test_a_packaged_model_is_copied_before_it_is_used():
     assert uw.load(f"zoo:{name}").finished
 
 
+def test_a_path_may_be_an_address(server, tmp_path, monkeypatch):
+    """As a command line makes one of its argument."""
+    name = next(iter(packaged_models()))
+    assert uw.load(Path(f"zoo:{name}")).finished
+    assert uw.load(Path(f"{server}/model")).finished
+    monkeypatch.chdir(tmp_path)
+    Path("zoo:mine").mkdir()
+    assert uw.training.resolve(Path("zoo:mine")) == Path("zoo:mine")
+
+
 def test_a_damaged_installation_is_noticed(tmp_path, monkeypatch):
     name, folder = next(iter(packaged_models().items()))
     copy = tmp_path / "copy"

@@ -71,6 +71,7 @@ def _run_demo(folder: Path, steps: int) -> None:
     title = f"{card.address}, loaded: {card.steps:,} steps at 64 pixels"
     pictures.append(uw.figures.factor_traversals(loaded.method, large, seed=SEED, title=title))
     path = uw.figures.save_picture(uw.figures.stack(pictures), folder / "traversals.png")
+    page = uw.explorer.write_page([loaded], folder / "explorer.html", large, f"{card.address}, loaded")
 
     print(
         f"Scores of {options['num_train']:,} + {options['num_test']:,} points (the papers: 10,000 + 5,000); "
@@ -81,6 +82,7 @@ def _run_demo(folder: Path, steps: int) -> None:
     print(f"Trained just now: {', '.join(trained)}, {steps:,} steps each (the papers: 300,000).")
     print(f"Loaded: {card.address}. Its card: unweave zoo show {LOADED}")
     print(f"What the latents do: {path}")
+    print(f"Move them yourself, in a browser: {page}")
     print(f"The report of what was trained: {study.path / 'report' / 'report.html'}")
 
 

@@ -111,11 +111,11 @@ def parse_nested_settings(option: str, texts: Sequence[str]) -> dict[str, Any]:
 
 
 def parse_term(option: str, text: str) -> dict[str, Any]:
-    """``dip_ii:lambda_od=5,lambda_d=5`` -> {"name": "dip_ii", "lambda_od": 5, "lambda_d": 5}."""
+    """``dip_ii:lambda_od=5,lambda_d=5`` -> {"name": "dip_ii", "lambda_od": 5, "lambda_d": 5}; dots nest."""
     name, _, rest = text.partition(":")
     return {
         "name": name.strip(),
-        **parse_settings(option, [part for part in rest.split(",") if part.strip()]),
+        **parse_nested_settings(option, [part for part in rest.split(",") if part.strip()]),
     }
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -188,6 +190,7 @@ def train(
 
     import unweave as uw
 
+    _check_size(size, method, _architecture(architecture))
     loaded = load_data(data, size, None, split, labels_csv, skip_bad)
     given: dict[str, Any] = {
         "latent_size": latent_size,
@@ -207,7 +210,8 @@ def train(
     if threads is not None:
         torch.set_num_threads(threads)
     rate = {"peak": learning_rate, "warmup": warmup, "shape": decay}
-    spec = uw.training.plan(created, loaded, steps, batch_size, rate, seed, precision)
+    with _options_in_errors(peak="--learning-rate", warmup="--warmup", shape="--decay"):
+        spec = uw.training.plan(created, loaded, steps, batch_size, rate, seed, precision)
     options: dict[str, Any] = {
         "device": device,
         "pictures": pictures,
@@ -234,6 +238,31 @@ def train(
     for problem in run.problems:
         print(f"warning: {problem}")
     print(folder)
+
+
+@contextmanager
+def _options_in_errors(**options: str) -> Iterator[None]:
+    """Errors about these arguments name the options that they come from."""
+    try:
+        yield
+    except ArgumentError as error:
+        if error.argument in options:
+            raise ArgumentError(options[error.argument], error.value, error.allowed) from error
+        raise
+
+
+def _check_size(size: int | None, name: str, architecture: str | dict[str, Any] | None) -> None:
+    """Refuse a size that no convolutional network takes before all images are reduced to it."""
+    from unweave.methods import METHODS
+    from unweave.networks.shapes import check_conv_shape
+
+    network = architecture["name"] if isinstance(architecture, dict) else architecture
+    if size is None or network == "mlp" or "architecture" not in METHODS[name].settings:
+        return
+    try:
+        check_conv_shape((size, size, 1))
+    except ArgumentError as error:
+        raise ArgumentError("--size", size, error.allowed) from error
 
 
 def _labels(names: str | None, labelled: str | None, **given: Any) -> dict[str, Any] | None:

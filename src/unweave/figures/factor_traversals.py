@@ -87,7 +87,7 @@ def factor_traversals(
     values = np.linspace(-span, span, columns)
     moved = traverse(method, data, values, seed, latents=[match.latent for match in matches])
     labelled = [
-        replace(one, label=match.factor.replace("_", " "), detail=f"{one.label}: {match.share:.0%} of it")
+        replace(one, label=match.factor.replace("_", " "), detail=f"{one.label} knows {match.share:.0%}")
         for one, match in zip(moved, matches, strict=True)
     ]
     start = _start(method, data, seed)

@@ -61,7 +61,11 @@ def resolve(address: Path | str) -> Path:
     if not isinstance(address, str | PathLike):
         raise ArgumentError("path", address, FORMS)
     if not isinstance(address, str):
-        return Path(address)
+        path = Path(address)
+        # The path of "hf://user/name", as a command line may make one, has lost a slash.
+        address = re.sub(r"^(https?|hf):/(?=[^/])", r"\1://", str(path))
+        if path.exists() or not re.match(r"(zoo:|https?://|hf://)", address):
+            return path
     if address.startswith(ZOO):
         return _from_package(address.removeprefix(ZOO))
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", address)

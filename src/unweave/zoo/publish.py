@@ -132,9 +132,9 @@ def _write_weights(run: Run, folder: Path, kind: str, players: Sequence[str]) ->
     """The run in a folder, with weights of this kind; as it is loaded from there."""
     assert run.path is not None
     folder.mkdir(exist_ok=True)
-    for name in (SPEC, HISTORY):
-        if (run.path / name).exists():
-            write_bytes(folder / name, (run.path / name).read_bytes())
+    replace(run.spec, folder={}).write(folder / SPEC)  # where the user's images are is nobody else's business
+    if (run.path / HISTORY).exists():
+        write_bytes(folder / HISTORY, (run.path / HISTORY).read_bytes())
     dtype = torch.float16 if kind == "float16" else None
     save_weights(
         folder / WEIGHTS,
