@@ -67,7 +67,7 @@ class Section:
         id and title of what is within, for the contents.
     """
 
-    kind: Literal["summary", "scores", "paper", "listing", "making"]
+    kind: Literal["summary", "scores", "explorers", "paper", "listing", "making"]
     id: str
     title: str
     content: Any
@@ -87,8 +87,31 @@ class Link:
     text: str
 
 
+@dataclass(frozen=True)
+class ReportPage:
+    """A page beside the report, in which models can be explored.
+
+    Parameters
+    ----------
+    path
+        relative to the report's folder; "" if it could not be written.
+    title
+        what it shows.
+    problem
+        why it could not be written.
+    """
+
+    path: str
+    title: str
+    problem: str = ""
+
+
 def render_page(
-    results: Results, scores: Mapping[str, pd.DataFrame], chapters: Sequence[Chapter], command: str
+    results: Results,
+    scores: Mapping[str, pd.DataFrame],
+    chapters: Sequence[Chapter],
+    command: str,
+    pages: Sequence[ReportPage] = (),
 ) -> str:
     """The page as text.
 
@@ -102,6 +125,8 @@ def render_page(
         one per paper.
     command
         what a reader types to write the report again.
+    pages
+        that stand beside the report.
     """
     modes = label_modes(results.table)
     sections = [
@@ -110,6 +135,7 @@ def render_page(
         _score_section(
             SCORES_U_GIVEN, "Scores with u given: made from the true labels", U_GIVEN, scores[SCORES_U_GIVEN]
         ),
+        Section("explorers", "explorers", "Explore models", list(pages)) if pages else None,
         *(_paper_section(chapter, modes) for chapter in chapters if chapter.drawn),
         _exhibit_list("failed", "Could not be made", "Error", [pair for c in chapters for pair in c.failed]),
         _exhibit_list("absent", "Not in this study", "Reason", [pair for c in chapters for pair in c.absent]),
