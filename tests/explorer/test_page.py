@@ -53,7 +53,8 @@ def test_the_page_loads_nothing_and_says_so(page, vae_page):
     )
     assert page.value("runner.workers.length") >= 1  # not the fallback
     page.run(
-        "const script = document.createElement('script'); script.textContent = 'window.bad = 1'; document.body.append(script)"
+        "const script = document.createElement('script'); script.textContent = 'window.bad = 1'; "
+        "document.body.append(script)"
     )
     assert page.value("window.bad") is None
     assert any("Content Security Policy" in message for message in page.errors())
@@ -109,8 +110,9 @@ def test_sliders_have_keys_and_labels(page, vae_page):
     assert code(page)[column] > before
     press(page, ".slider input", "\ue012", "\ue012")  # left
     assert code(page)[column] < before
-    assert page.value("[...document.querySelectorAll('input, select, button, canvas[role], [role=slider]')].every((e) => "
-                      "e.getAttribute('aria-label') || e.labels?.length || e.textContent || e.hidden || e.ariaHidden)")  # fmt: skip
+    unlabelled = """[...document.querySelectorAll("input, select, button, canvas[role], [role=slider]")].filter(
+        (one) => !(one.getAttribute("aria-label") || one.labels?.length || one.textContent || one.ariaHidden))"""
+    assert page.value(f"{unlabelled}.map((one) => one.outerHTML)") == []
 
 
 def test_the_posterior_is_a_bar_with_a_width(page, vae_page):
@@ -161,7 +163,7 @@ def test_a_row_shows_what_pytorch_decodes(page, vae_page, vaes):
 
 
 def test_an_image_of_the_data_set_is_picked(page, vae_page, vaes):
-    data, (run, _) = vaes
+    _, (run, _) = vaes
     page.open(vae_page)
     page.click("#pick-button")
     page.click("#picker-images button:nth-child(6)")
@@ -384,8 +386,10 @@ def test_a_phones_width_needs_no_sideways_scrolling(page, vae_page):
         page.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
         row = page.find(".strip-images")
         page.run("arguments[0].scrollIntoView({ block: 'center' })", row)
-        box = page.value(
-            "(() => { const b = document.querySelector('.strip-images').getBoundingClientRect(); return [b.left, b.top, b.width, b.height] })()"
+        box = page.run(
+            "const { left, top, width, height } = arguments[0].getBoundingClientRect(); "
+            "return [left, top, width, height]",
+            row,
         )
         before = code(page)
         at = {"x": box[0] + 0.9 * box[2], "y": box[1] + box[3] / 2}
@@ -520,7 +524,8 @@ def test_a_notebook_shows_it_as_a_cell(page, vaes, tmp_path):
 def test_names_of_the_page_are_what_the_command_reads(page, vae_page):
     page.open(vae_page)
     page.run(
-        "window.saved = null; URL.createObjectURL = (blob) => { blob.text().then((text) => (window.saved = text)); return 'blob:none' }; "
+        "window.saved = null; "
+        "URL.createObjectURL = (blob) => { blob.text().then((text) => (window.saved = text)); return 'blob:none' }; "
         "HTMLAnchorElement.prototype.click = () => {}; setName(0, 'size')"
     )
     page.click("#names-button")

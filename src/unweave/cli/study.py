@@ -318,10 +318,13 @@ def _run(
 
 
 def _report(outcome: Any, folder: Any, to: Path | None = None) -> None:
+    from unweave.explorer import write_study_pages
     from unweave.figures.report import write_report
 
     command = f"unweave study report {folder.name} -o {folder.root}"
-    print(write_report(outcome, to or folder.path / "report", folder.study.reports, command=command))
+    out = to or folder.path / "report"
+    pages = write_study_pages(outcome, out)
+    print(write_report(outcome, out, folder.study.reports, command=command, pages=pages))
 
 
 def _cell(value: Any) -> Any:

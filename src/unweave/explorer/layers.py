@@ -30,7 +30,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -129,7 +129,7 @@ def record(function: Function, examples: Sequence[Sequence[Tensor]], name: str) 
     >>> [layer.kind for layer in program.layers], program.outputs
     (['dense', 'map'], {'y': 2})
     """
-    programs = []
+    programs: list[Program] = []
     for inputs in examples:
         with torch.no_grad(), _Recorder(inputs, name) as recorder:
             outputs = dict(function(*inputs))
@@ -169,11 +169,11 @@ def _same(one: Program, other: Program) -> bool:
 # --- the recorder ---------------------------------------------------------------------------------
 
 
-class _Recorder(TorchDispatchMode):
+class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Writes down every operation on what depends on the inputs."""
 
     def __init__(self, inputs: Sequence[Tensor], name: str) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.name = name
         self.input_shapes = tuple(tuple(tensor.shape) for tensor in inputs)
         self.layers: list[Layer] = []
@@ -190,12 +190,12 @@ class _Recorder(TorchDispatchMode):
             nn.modules.module.register_module_forward_pre_hook(self._enter_module),
             nn.modules.module.register_module_forward_hook(self._leave_module, always_call=True),
         ]
-        return super().__enter__()
+        return super().__enter__()  # type: ignore[no-untyped-call]
 
     def __exit__(self, *error: Any) -> Any:
         for hook in self._hooks:
             hook.remove()
-        return super().__exit__(*error)
+        return super().__exit__(*error)  # type: ignore[no-untyped-call]
 
     def _enter_module(self, module: nn.Module, inputs: Any) -> None:
         self.modules.append(type(module).__name__)
@@ -255,7 +255,7 @@ class _Recorder(TorchDispatchMode):
         self._seen[key] = len(self.input_shapes) + len(self.layers) - 1
         return self._seen[key]
 
-    def refuse(self, why: str) -> Any:
+    def refuse(self, why: str) -> NoReturn:
         """Stop, naming the method and the module."""
         inside = f" (in {self.modules[-1]})" if self.modules else ""
         raise _unsupported(self.name, why + inside)
@@ -291,7 +291,7 @@ class _Recorder(TorchDispatchMode):
 
     @staticmethod
     def _memory(tensor: Tensor) -> int:
-        return tensor.untyped_storage()._cdata
+        return int(tensor.untyped_storage()._cdata)
 
     def _memory_key(self, value: Any) -> Any:
         return (value.data_ptr(), tuple(value.stride())) if isinstance(value, Tensor) else id(value)
@@ -396,7 +396,8 @@ def _addmm(recorder: _Recorder, result: Tensor, func: Any, args: Any, kwargs: An
 
 @_handles("mm")
 def _mm(recorder: _Recorder, result: Tensor, func: Any, args: Any, kwargs: Any) -> None:
-    _dense(recorder, result, *args, None)
+    x, weight = args
+    _dense(recorder, result, x, weight, None)
 
 
 def _dense(recorder: _Recorder, result: Tensor, x: Tensor, weight: Tensor, bias: Tensor | None) -> None:
@@ -582,7 +583,7 @@ def _parametric(recorder: _Recorder, result: Tensor, func: Any, args: Any, kwarg
     given |= dict(zip(names[1:], args[1:], strict=False)) | kwargs
     if any(recorder.is_live(value) for value in given.values()):
         recorder.refuse(f"the options of {name} depend on the input")
-    options = {
+    options: dict[str, Any] = {
         key: (value.item() if isinstance(value, Tensor) else value)
         for key, value in given.items()
         if value is not None

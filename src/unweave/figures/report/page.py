@@ -69,7 +69,7 @@ class Section:
         id and title of what is within, for the contents.
     """
 
-    kind: Literal["summary", "scores", "paper", "listing", "making"]
+    kind: Literal["summary", "scores", "explorers", "paper", "listing", "making"]
     id: str
     title: str
     content: Any
@@ -95,12 +95,32 @@ class Link:
         return self.path.rpartition("/")[2]
 
 
+@dataclass(frozen=True)
+class ReportPage:
+    """A page beside the report, in which models can be explored.
+
+    Parameters
+    ----------
+    path
+        relative to the report's folder; "" if it could not be written.
+    title
+        what it shows.
+    problem
+        why it could not be written.
+    """
+
+    path: str
+    title: str
+    problem: str = ""
+
+
 def render_page(
     results: Results,
     scores: Mapping[str, pd.DataFrame],
     chapters: Sequence[Chapter],
     files: Mapping[str, bytes],
     command: str,
+    pages: Sequence[ReportPage] = (),
 ) -> str:
     """The page as text.
 
@@ -116,6 +136,8 @@ def render_page(
         the contents of the files beside the page, by their path relative to it.
     command
         what a reader types to write the report again.
+    pages
+        that stand beside the report.
     """
     modes = label_modes(results.table)
     sections = [
@@ -128,6 +150,7 @@ def render_page(
             scores[SCORES_U_GIVEN],
             files,
         ),
+        Section("explorers", "explorers", "Explore models", list(pages)) if pages else None,
         *(_paper_section(chapter, modes) for chapter in chapters if chapter.drawn),
         _exhibit_list("failed", "Could not be drawn", "Error", [pair for c in chapters for pair in c.failed]),
         _exhibit_list("absent", "Not in this study", "Reason", [pair for c in chapters for pair in c.absent]),

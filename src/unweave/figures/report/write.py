@@ -15,6 +15,7 @@ from unweave.figures.report.page import (
     SCORES,
     SCORES_U_GIVEN,
     Chapter,
+    ReportPage,
     failure_table,
     render_page,
 )
@@ -25,7 +26,7 @@ from unweave.study import NotInStudyError, Results
 
 PAGE = "report.html"
 RUNS = "runs"  # the chapter of every study whose runs are there
-_FILE = re.compile(r'(?:href|data-file)="((?:figures|tables)/[^"/\\]+)"')
+_FILE = re.compile(r'(?:href|data-file)="((?:figures|tables|explorer)/[^"/\\]+)"')
 
 
 class ReportError(UnweaveError):
@@ -45,6 +46,7 @@ def write_report(
     *,
     formats: Sequence[str] = ("pdf", "png"),
     command: str | None = None,
+    pages: Sequence[ReportPage] = (),
 ) -> Path:
     """Draw all figures and tables of the papers that a study's results allow, and write a page that shows them.
 
@@ -64,6 +66,8 @@ def write_report(
         of figures: pdf, png, svg. The page holds a PNG in any case.
     command
         what a reader types to make the report again; without it, the call of this function.
+    pages
+        beside the report that it links to, as :func:`unweave.explorer.write_study_pages` writes them.
 
     Returns
     -------
@@ -97,9 +101,9 @@ def write_report(
         for drawn in chapter.drawn:
             files |= drawn.files
     call = f"write_report(results, {str(out)!r}, {tuple(papers)!r})"
-    text = render_page(results, scores, chapters, files, command or call)
+    text = render_page(results, scores, chapters, files, command or call, pages)
     target = folder / PAGE
-    stale = _linked_files(target) - set(files)
+    stale = _linked_files(target) - set(files) - {page.path for page in pages}
     for name, data in files.items():
         _write(folder / name, data)
     _write(target, text.encode(errors="replace"))
