@@ -55,10 +55,10 @@ def discover(
     and the one is chosen whose factors come back in every training. If it was stopped (Ctrl-C, a crash), the same
     command goes on; finished work is not done again.
     """
-    import unweave as uw
+    from unweave.discovery import discover as discover_factors
 
     try:
-        result = uw.discover(
+        result = discover_factors(
             photos,
             labels=labels,
             minutes=minutes,

@@ -68,7 +68,7 @@ def render_page(result: Discovery, has_explorer: bool) -> str:
     sections = [_factor_section(result, factor, number) for number, factor in enumerate(result.factors, 1)]
     style = _resource("page.css")
     policy = f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'"
-    return _template().render(
+    text = _template().render(
         title=f"What varies in {result.photographs.folder.name}",
         headline=result.headline,
         policy=policy,
@@ -87,6 +87,7 @@ def render_page(result: Discovery, has_explorer: bool) -> str:
         labels=bool(result.labels),
         has_explorer=has_explorer,
     )
+    return text.lstrip()
 
 
 def _factor_section(result: Discovery, factor: Factor, number: int) -> FactorSection:

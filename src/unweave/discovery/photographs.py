@@ -122,7 +122,7 @@ def read_photographs(path: Path | str, store: Path, exclude: Path | None = None)
     ...     Image.new("RGB", (80, 60), (value, 9, 0)).save(f"photos/{value}.png")
     >>> photographs = read_photographs("photos", Path("store"))
     >>> len(photographs), photographs.images.shape, photographs.distinct
-    (3, (3, 64, 64, 3), array([0]))
+    (3, (3, 64, 64, 3), array([0, 1, 2]))
     """
     folder = Path(path).expanduser().absolute()
     if not folder.is_dir():
