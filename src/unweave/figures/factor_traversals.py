@@ -73,7 +73,7 @@ def factor_traversals(
     >>> data = uw.data.from_arrays(images, {"size": np.arange(40) % 4, "colour": np.arange(40) % 2})
     >>> method = uw.methods.create("vae", data, latent_size=2, architecture="mlp")
     >>> uw.figures.factor_traversals(method, data, columns=3, num_points=40).height
-    520
+    420
     """
     check_arguments(
         factor_traversals, {"seed": seed, "columns": columns, "span": span, "num_points": num_points}

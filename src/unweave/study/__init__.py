@@ -6,7 +6,7 @@ started before.
 
 >>> study, source = uw.study.load_study("demo")
 >>> [job.method for job in uw.study.plan(study, source).jobs][:3]
-['vae', 'beta_tcvae', 'factor_vae']
+['vae', 'beta_vae', 'beta_tcvae']
 """
 
 import lazy_loader

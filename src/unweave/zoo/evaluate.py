@@ -61,9 +61,14 @@ def evaluate(name: str, data: Dataset | None = None, *, quick: bool = False) -> 
 
     Examples
     --------
-    >>> comparisons = uw.zoo.evaluate("dsprites/beta_tcvae", quick=True)   # doctest: +SKIP
-    >>> all(comparison.same for comparison in comparisons)                 # doctest: +SKIP
-    True
+    >>> images = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 1), np.uint8)
+    >>> data = uw.data.from_arrays(images, {"a": np.arange(40) % 2}, name="noise")
+    >>> method = uw.methods.create("vae", data, latent_size=2, architecture="mlp")
+    >>> run = uw.train(method, data, steps=1, out="run", pictures=False)
+    >>> small = uw.zoo.Evaluation("paper", 0, 20, 10, {}, {})
+    >>> card = uw.zoo.publish(run, "noise/vae", "models", data=data, metrics=["mig"], full=small, quick=small)
+    >>> [(each.metric, each.same) for each in uw.zoo.evaluate("models/noise/vae", data)]
+    [('mig', True)]
     """
     about = card(name)
     run = load(about.address)
