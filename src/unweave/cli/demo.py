@@ -46,7 +46,9 @@ def _run_demo(folder: Path, steps: int) -> None:
     from unweave.study.folder import open_study
     from unweave.study.results import load_results
 
-    print(f"1. Training a plain VAE, a beta-VAE and a beta-TCVAE on dSprites at 32 pixels: {steps:,} steps each")
+    print(
+        f"1. Training a plain VAE, a beta-VAE and a beta-TCVAE on dSprites at 32 pixels: {steps:,} steps each"
+    )
     run(STUDY, [f"training.steps={steps}", f"training.learning_rate.warmup={min(200, steps // 5)}"], folder)
     study = open_study(folder, STUDY)
     trained = {job.method: uw.load(study.run(job.identity)) for job in study.jobs}
