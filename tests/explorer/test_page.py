@@ -277,7 +277,8 @@ def test_two_models_are_matched_by_the_hungarian_method(page, vae_page, vaes):
     data, runs = vaes
     page.open(vae_page)
     one, other = (run.encode(data) for run in runs)
-    correlation = np.abs(np.corrcoef(one.T, other.T)[:4, 4:])
+    used = [np.array(page.value(f"models[{i}].latents.map(({{ active }}) => active)")) for i in (0, 1)]
+    correlation = np.abs(np.corrcoef(one.T, other.T)[:4, 4:]) * np.where(used[0][:, None] & used[1], 1, 1e-3)
     import itertools
 
     best = max(

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from unweave.arrays import FloatArray, IntArray, SingleArray
+from unweave.arrays import BoolArray, FloatArray, IntArray, SingleArray
 from unweave.errors import UnweaveError
 from unweave.metrics import dci
 from unweave.metrics.information.discretise import discretise
 from unweave.metrics.information.mutual_information import entropy, mutual_information_matrix
 
 _FEWEST = 40  # observations from which anything can be estimated
+_UNUSED = 1e-3  # the weight of a correlation with a latent that is not in use
 _LEARN = 0.75  # of the observations teach the predictors of DCI
 
 
@@ -57,13 +58,20 @@ def factor_matrices(codes: SingleArray, factors: IntArray) -> dict[str, FloatArr
     return result | {"importance": matrix / np.maximum(matrix.sum(axis=0), 1e-12)}
 
 
-def match_latents(one: SingleArray, other: SingleArray) -> list[dict[str, Any]]:
+def match_latents(
+    one: SingleArray, other: SingleArray, used: BoolArray | None = None, other_used: BoolArray | None = None
+) -> list[dict[str, Any]]:
     """Pairs of latents of two models: the assignment with the largest sum of absolute correlations.
+
+    The mean codes of latents that are not in use hardly vary, but they may correlate: pairs with such a latent are
+    made of what is left when those in use are matched.
 
     Parameters
     ----------
     one, other
         mean codes (n, D) and (n, E) of the same observations.
+    used, other_used
+        which latents are in use, (D,) and (E,); by default all.
 
     Returns
     -------
@@ -73,11 +81,15 @@ def match_latents(one: SingleArray, other: SingleArray) -> list[dict[str, Any]]:
     Examples
     --------
     >>> codes = np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32)
-    >>> [(pair["one"], pair["other"], round(pair["correlation"])) for pair in match_latents(codes, -codes[:, ::-1])]
+    >>> pairs = match_latents(codes, -codes[:, ::-1])
+    >>> sorted((pair["one"], pair["other"], round(pair["correlation"])) for pair in pairs)
     [(0, 1, -1), (1, 0, -1)]
     """
     correlation = _correlations(one, other)
-    rows, columns = linear_sum_assignment(-np.abs(correlation))
+    both = np.ones(correlation.shape, bool)
+    if used is not None and other_used is not None:
+        both = used[:, None] & other_used[None, :]
+    rows, columns = linear_sum_assignment(-np.abs(correlation) * np.where(both, 1.0, _UNUSED))
     pairs = [
         {"one": int(row), "other": int(column), "correlation": float(correlation[row, column])}
         for row, column in zip(rows, columns, strict=True)

@@ -138,12 +138,15 @@ def render_page(
             models.append(_model(run, observations, codes[-1], of_run, block))
             advance(1, run.spec.method.name)
     content["models"] = models
+    used = [np.array([latent["active"] for latent in model["latents"]]) for model in models]
     content["matches"] = [
         [
-            match_latents(one.mean, other.mean) if one.encoded and other.encoded and one is not other else []
-            for other in codes
+            match_latents(one.mean, other.mean, used[i], used[j])
+            if i != j and one.encoded and other.encoded
+            else []
+            for j, other in enumerate(codes)
         ]
-        for one in codes
+        for i, one in enumerate(codes)
     ]
     content["data"] = data.name
     content["title"] = title or _title(runs, data)

@@ -27,6 +27,7 @@ def encoder_program(method: Method, images: Tensor) -> Program | None:
 
     Examples
     --------
+    >>> import torch
     >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8))
     >>> method = uw.methods.create("vae", data, latent_size=2, architecture="mlp").eval()
     >>> encoder_program(method, torch.rand(2, 1, 8, 8)).outputs
@@ -56,6 +57,7 @@ def decoder_program(method: Method, codes: Tensor, noise: Tensor | None = None) 
 
     Examples
     --------
+    >>> import torch
     >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8))
     >>> method = uw.methods.create("vae", data, latent_size=2, architecture="mlp").eval()
     >>> list(decoder_program(method, torch.randn(2, 2)).outputs)

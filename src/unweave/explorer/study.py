@@ -87,6 +87,6 @@ def _choices(rows: pd.DataFrame) -> Iterator[_Choice]:
                 continue
             scores = select(main_runs(of_metric), metric).dropna(subset="value")
             if not scores.empty:
-                run = str(scores.loc[scores["value"].idxmax(), "run"])
+                run = str(scores["run"].iloc[int(scores["value"].to_numpy().argmax())])
                 yield _Choice(run, f"{word} {metric_name(metric)}")
                 break
