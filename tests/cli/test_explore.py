@@ -56,7 +56,7 @@ def test_names_are_kept_in_the_run_and_drawn_in_its_pictures(run, capsys):
     before = (run / "traversals.png").read_bytes()
     (run.parent / "names.json").write_text(json.dumps({"z1": "<b>size</b>", "z0": " "}))
     assert call("names", "run", "names.json") == 0
-    assert capsys.readouterr().out == "z0\t\nz1\t<b>size</b>\n"
+    assert capsys.readouterr().out == "LATENT\tNAME\nz0\t\nz1\t<b>size</b>\n"
     assert uw.load("run").names == {"z1": "<b>size</b>"}
     assert (run / "traversals.png").read_bytes() != before
     assert call("explore", "run", "-o", "page.html") == 0

@@ -39,7 +39,7 @@ class Page:
     def value(self, expression):
         return self.run(f"return {expression}")
 
-    def wait(self, script, seconds=30):
+    def wait(self, script, seconds=120):
         end = time.monotonic() + seconds
         while not self.run(script):
             assert time.monotonic() < end, f"{script}: not within {seconds} seconds; {self.errors()}"
@@ -93,7 +93,7 @@ def driver(tmp_path_factory):
         options.add_argument(option)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = Chrome(options, ChromeService(chromedriver, log_output=os.devnull))
-    driver.set_script_timeout(60)
+    driver.set_script_timeout(180)
     yield driver
     driver.quit()
 
