@@ -195,5 +195,5 @@ def test_save_picture_failures(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="is a folder"):
         check_picture_path(tmp_path / "folder.png")
     (tmp_path / "file").write_text("")
-    with pytest.raises(UnweaveError, match="cannot write"):
+    with pytest.raises(UnweaveError, match="cannot be written"):
         save_picture(Image.new("RGB", (5, 4)), tmp_path / "file" / "sheet.png")

@@ -182,6 +182,7 @@ def test_parts_that_are_not_defined_are_left_out(finished, tmp_path):
     copied = StudyFolder(root, finished.name, finished.plan)
     path = copied.run(copied.jobs[0].identity) / copied.done_file
     told = json.loads(path.read_text())
+    del told["sha256"]
     told["rows"] += [
         ["mig.part", "mean", "", "", float("nan"), "dlib", 40, 20, 60, 0.0],
         ["mig.other", "mean", "", "", 0.5, "dlib", 40, 20, 60, 0.0],
@@ -197,7 +198,7 @@ def test_scores_of_an_older_version_are_read(finished, tmp_path):
     copied = StudyFolder(root, finished.name, finished.plan)
     path = copied.run(copied.jobs[0].identity) / copied.done_file
     content = json.loads(path.read_text())
-    del content["columns"]
+    del content["columns"], content["sha256"]
     content["rows"] = [["mig", "mean_u_given", 0.9, "dlib", 2.0], ["mig", "mean_u_unknown", 0.1, "dlib", 3.0]]
     path.write_text(json.dumps(content))
     table = collect(copied).table

@@ -12,9 +12,9 @@ from unweave.arrays import AnyArray, ByteArray
 
 Kind = Literal["f4", "i4", "u1", "q2"]
 
-# Weights are whole multiples of a step per row, up to this many. 16 bits would allow 32,767; at 1,700 a trained
+# Weights are whole multiples of a step per row, up to this many. 16 bits would allow 32,767; at 2,047 a trained
 # network's outputs are within some 1e-3, as with float16, and the bits that are left compress.
-STEPS = 1700
+STEPS = 2047
 
 
 class ArrayBlock:

@@ -151,7 +151,7 @@ def traversals(
     >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8), name="black")
     >>> method = uw.methods.create("vae", data, latent_size=2, architecture="mlp")
     >>> uw.figures.traversals(method, data, columns=3).height
-    424
+    420
     """
     rows = traversal_rows(method, data, seed, columns, span, part, at_most, latents, names, row)
     if can_reconstruct(method) and not isinstance(method, GeneratesFromNoise):
@@ -193,7 +193,7 @@ def row_pictures(
     >>> data = uw.data.from_arrays(np.zeros((4, 8, 8, 1), np.uint8), name="black")
     >>> method = uw.methods.create("vae", data, latent_size=2, architecture="mlp")
     >>> uw.figures.row_pictures(method, data, [0, 2], columns=3).height
-    776
+    778
     """
     if not can_reconstruct(method) or isinstance(method, GeneratesFromNoise):
         raise _lacks(method, "does not both encode and decode images")

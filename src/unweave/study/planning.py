@@ -63,7 +63,7 @@ class Job:
     >>> study, source = uw.study.load_study("demo")
     >>> job = uw.study.plan(study, source).jobs[0]
     >>> job.method, job.data, job.seed
-    ('beta_vae', 'dsprites', 0)
+    ('vae', 'dsprites', 0)
     """
 
     data: str

@@ -103,7 +103,9 @@ class Unit:
         """Which rows and settings a protocol stands for, where they have changed."""
         if self.protocol != "paper":
             return {}
-        metric = find_metric(self.metric)
+        if not METRICS.is_builtin(self.metric):  # one of a user's has never changed, and may not be imported
+            return {"edition": _EDITION}
+        metric = METRICS[self.metric]
         changed_again = metric.takes == "interventions" or metric.in_sample
         return {"edition": _EDITION_OF_VOTES if changed_again else _EDITION}
 

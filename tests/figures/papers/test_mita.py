@@ -51,7 +51,7 @@ def test_methods_with_other_strengths_are_placed_by_their_list():
     plain = table[table["method"] == "beta_vae"].assign(method="vae", strength=np.nan, strength_name="")
     plain = plain.assign(run="v" + plain["run"])
     figure = strength_curves(Results("s", pd.concat([table, plain])), metrics=("mig", "sap"))
-    assert "place" in figure.get_supxlabel()
+    assert "index" in figure.get_supxlabel()
     assert [axes.get_title() for axes in figure.axes] == ["MIG", "SAP"]
     levels = [line for line in figure.axes[0].lines if line.get_linestyle() == ":"]
     assert len(levels) == 1
