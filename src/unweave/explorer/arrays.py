@@ -12,9 +12,10 @@ from unweave.arrays import AnyArray, ByteArray
 
 Kind = Literal["f4", "i4", "u1", "q2"]
 
-# Weights are whole multiples of a step per row, up to this many. 16 bits would allow 32,767; at 2,047 a trained
-# network's outputs are within some 1e-3, as with float16, and the bits that are left compress.
-STEPS = 2047
+# Weights are whole multiples of a step per row, up to this many. 16 bits would allow 32,767; at STEPS a trained
+# network's outputs are within some 1e-3, as with float16, and the bits that are left compress. Layers that divide by a
+# deviation enlarge errors: networks with them have FINE_STEPS.
+STEPS, FINE_STEPS = 1_770, 8_191
 
 
 class ArrayBlock:
@@ -40,11 +41,11 @@ class ArrayBlock:
         self._others: list[bytes] = []
         self._num_weights = self._size = 0
 
-    def add(self, array: AnyArray, kind: Kind = "f4") -> int:
-        """Put in an array; its number."""
+    def add(self, array: AnyArray, kind: Kind = "f4", num_steps: int = STEPS) -> int:
+        """Put in an array; its number. ``num_steps`` is that of the largest weight of a row."""
         entry: dict[str, Any] = {"kind": kind, "shape": list(array.shape)}
         if kind == "q2":
-            steps, low, high = _quantised(array)
+            steps, low, high = _quantised(array, num_steps)
             entry |= {"start": self._num_weights, "steps": self._append(steps.tobytes())}
             self._low.append(low.tobytes())
             self._high.append(high.tobytes())
@@ -74,10 +75,10 @@ def _packed(parts: list[bytes], strategy: int) -> str:
     return base64.b64encode(deflate.compress(b"".join(parts)) + deflate.flush()).decode()
 
 
-def _quantised(array: AnyArray) -> tuple[AnyArray, ByteArray, ByteArray]:
+def _quantised(array: AnyArray, num_steps: int) -> tuple[AnyArray, ByteArray, ByteArray]:
     """The steps of the rows in single precision, and the lower and higher bytes of the multiples."""
     rows = np.asarray(array, np.float32).reshape(len(array), -1)
     largest = np.abs(rows).max(axis=1, initial=0)
-    steps = np.where(largest > 0, largest / STEPS, 1).astype("<f4")
+    steps = np.where(largest > 0, largest / num_steps, 1).astype("<f4")
     multiples = np.rint(rows / steps[:, None]).astype("<i2").reshape(-1).view(np.uint8).reshape(-1, 2)
     return steps, multiples[:, 0].copy(), multiples[:, 1].copy()

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from unweave.explorer.arrays import ArrayBlock
+from unweave.explorer.arrays import FINE_STEPS, STEPS, ArrayBlock, Kind
 from unweave.explorer.layers import Program, record
 from unweave.figures.traversal import decode_stages
 from unweave.methods import Encodes, Method
@@ -75,13 +75,13 @@ def decoder_program(method: Method, codes: Tensor, noise: Tensor | None = None) 
 def program_content(program: Program, block: ArrayBlock) -> dict[str, Any]:
     """A program as JSON has it, its arrays put into a block."""
     layers = []
+    num_steps = FINE_STEPS if any(layer.kind == "normalise" for layer in program.layers) else STEPS
     for layer in program.layers:
         constants = {}
         for name, array in layer.constants.items():
             is_weight = array.ndim == 2 and array.size > _FEW and name in ("weight", "table")
-            constants[name] = block.add(
-                array, "i4" if array.dtype.kind == "i" else "q2" if is_weight else "f4"
-            )
+            kind: Kind = "i4" if array.dtype.kind == "i" else "q2" if is_weight else "f4"
+            constants[name] = block.add(array, kind, num_steps)
         content: dict[str, Any] = {"kind": layer.kind, "inputs": layer.inputs, "shape": layer.shape}
         content |= {"options": layer.options} if layer.options else {}
         content |= {"constants": constants} if constants else {}
