@@ -118,9 +118,7 @@ def test_labelled_rows_are_drawn_from_those_that_have_a_label(many):
     all_known = labels_of(many, array=values, labelled=100, seed=3).subset.rows
     np.testing.assert_array_equal(all_known, uw.data.labelled_subset(many, count=100, seed=3).rows)
     for labelled, told in ((2501, "2501: is 2,501"), (0.6, "0.6: is 3,000"), (1.0, "1.0: is 5,000")):
-        with pytest.raises(
-            ArgumentError, match=rf"labelled = {told} rows, and there are labels for 2,500"
-        ):
+        with pytest.raises(ArgumentError, match=rf"labelled = {told} rows, and there are labels for 2,500"):
             labels_of(many, array=without, labelled=labelled)
 
 
