@@ -78,11 +78,12 @@ def test_any_batch_and_few_channels(batch, channels):
 
 
 def test_single_precision():
+    """Close to double precision, for images that bring no ReLU so near to zero that rounding decides its sign."""
     plain, fast = pair("conv", (64, 64, 1))
-    images = random_images(5, 64, 1).float()
-    first, second = (values_and_gradients(networks.float(), images) for networks in (plain, fast))
-    for a, b in zip(first, second, strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4 * float(a.detach().abs().max()))
+    images = torch.rand(5, 1, 64, 64, generator=torch.Generator().manual_seed(10))
+    exact = values_and_gradients(plain, images.double())
+    for a, b in zip(values_and_gradients(fast.float(), images), exact, strict=True):
+        assert (a.double() - b).norm() <= 1e-5 * b.norm()
 
 
 def test_an_image_that_is_a_view():

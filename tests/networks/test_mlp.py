@@ -4,6 +4,7 @@ from torch import nn
 
 from unweave.errors import ArgumentError
 from unweave.networks import MLP, Discriminator, MLPDecoder, MLPEncoder
+from unweave.networks.blocks import Dense
 
 
 @pytest.mark.parametrize(
@@ -19,8 +20,8 @@ def test_any_shape(shape, tensor_shape):
 
 def test_encoder_is_relu_and_decoder_tanh():
     encoder, decoder = MLPEncoder((8, 8, 1), 10), MLPDecoder(10, (8, 8, 1))
-    assert [type(layer) for layer in encoder.features] == [nn.Linear, nn.ReLU] * 2
-    assert [type(layer) for layer in decoder.layers] == [nn.Linear, nn.Tanh] * 3 + [nn.Linear]
+    assert [type(layer) for layer in encoder.features] == [Dense, nn.ReLU] * 2
+    assert [type(layer) for layer in decoder.layers] == [Dense, nn.Tanh] * 3 + [Dense]
     assert encoder.features[0].weight.shape == (1200, 64)
     assert encoder.features[2].weight.shape == (1200, 1200)
     assert decoder.layers[6].weight.shape == (64, 1200)
@@ -51,7 +52,7 @@ def test_discriminator_layout():
 
 def test_mlp_for_conditional_networks():
     network = MLP(5, (1000,) * 3, 20, activation="leaky_relu", slope=0.1)
-    assert [type(layer) for layer in network] == [nn.Linear, nn.LeakyReLU] * 3 + [nn.Linear]
+    assert [type(layer) for layer in network] == [Dense, nn.LeakyReLU] * 3 + [Dense]
     assert network[1].negative_slope == 0.1
     assert network(torch.rand(2, 5)).shape == (2, 20)
 

@@ -1,4 +1,4 @@
-"""Convolutions joined with their activation, each in torch's own operations and in a form that is fast on a CPU.
+"""Convolutions joined with their activation, and dense layers, by torch's own operations and in a form fast on a CPU.
 
 Parameters and state_dict keys are those of the torch classes, whichever form is chosen; :func:`accelerate` chooses.
 """
@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from unweave.networks.fast_conv import can_be_fast, conv_relu, conv_transpose, conv_transpose_relu
+from unweave.networks.fast_dense import MANY_WEIGHTS, linear, onednn_is_faster
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -83,7 +85,27 @@ class ConvTransposeOut(_DoublingConvTranspose):
         return super().forward(x, output_size)
 
 
-Block = ConvReLU | ConvTransposeReLU | ConvTransposeOut
+class Dense(nn.Linear):
+    """A linear layer, as :class:`torch.nn.Linear`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> Dense(1000, 1000)(torch.zeros(2, 1000)).shape
+    torch.Size([2, 1000])
+    """
+
+    fast = False
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, in_features) to (…, out_features)."""
+        large = x.dim() == 2 and self.weight.numel() >= MANY_WEIGHTS
+        if self.fast and large and x.dtype == torch.float32 and onednn_is_faster() and can_be_fast(x):
+            return linear(x, self.weight, self.bias)
+        return super().forward(x)
+
+
+Block = ConvReLU | ConvTransposeReLU | ConvTransposeOut | Dense
 
 
 def accelerate(module: Module) -> Module:

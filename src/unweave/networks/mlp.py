@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from unweave.errors import unknown_name
+from unweave.networks.blocks import Dense
 from unweave.networks.shapes import check_latent_size, number_of_values, tensor_shape
 
 ACTIVATIONS: dict[str, Callable[[float], nn.Module]] = {
@@ -40,9 +41,9 @@ class MLP(nn.Sequential):
         layers: list[nn.Module] = []
         sizes = [input_size, *hidden]
         for before, after in pairwise(sizes):
-            layers += [nn.Linear(before, after), ACTIVATIONS[activation](slope)]
+            layers += [Dense(before, after), ACTIVATIONS[activation](slope)]
         if output_size is not None:
-            layers.append(nn.Linear(sizes[-1], output_size))
+            layers.append(Dense(sizes[-1], output_size))
         super().__init__(*layers)
 
 
