@@ -19,13 +19,22 @@ from unweave.errors import MissingDataError, UnweaveError
 STUDY = "demo"
 LOADED = "dsprites/beta_tcvae"
 SEED = 3  # of the image in the pictures
+TRAINING_SECONDS = 180  # for all runs together, from which the steps of each follow
+FEWEST_STEPS, MOST_STEPS = 1_000, 8_000
 
 
 def demo(
     folder: Annotated[
         Path, typer.Option("--output", "-o", help="The folder that everything is written to.")
     ] = Path("demo"),
-    steps: Annotated[int, typer.Option(min=1, help="Training steps of each run.")] = 2500,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Training steps of each run.  [default: what this machine can do in three minutes]",
+            show_default=False,
+        ),
+    ] = None,
     gallery: Annotated[
         bool, typer.Option("--gallery", help="Instead, draw every data set that this machine has.")
     ] = False,
@@ -40,23 +49,29 @@ def demo(
         _run_demo(folder, steps)
 
 
-def _run_demo(folder: Path, steps: int) -> None:
+def _run_demo(folder: Path, steps: int | None) -> None:
     import unweave as uw
     from unweave.cli.study import run
     from unweave.study.folder import open_study
     from unweave.study.results import load_results
 
+    start = time.monotonic()
+    small, large = uw.data.load("dsprites", image_size=32), uw.data.load("dsprites")
+    expected = ""
+    if steps is None:
+        steps, expected = _plan_steps(folder)
     print(
         f"1. Training a plain VAE, a beta-VAE and a beta-TCVAE on dSprites at 32 pixels: {steps:,} steps each"
+        f"{expected}",
+        flush=True,
     )
-    run(STUDY, [f"training.steps={steps}", f"training.learning_rate.warmup={min(200, steps // 5)}"], folder)
+    run(STUDY, _settings(steps), folder)
     study = open_study(folder, STUDY)
     trained = {job.method: uw.load(study.run(job.identity)) for job in study.jobs}
 
     card = uw.zoo.card(LOADED)
     print(f"2. Loading {card.address}, trained for {card.steps:,} steps at 64 pixels", flush=True)
     loaded = uw.load(card.address)
-    small, large = uw.data.load("dsprites", image_size=32), uw.data.load("dsprites")
     settings = study.study.evaluation
     compared = [name for name in settings.metrics if isinstance(name, str) and name != "unsupervised"]
     options: Any = {"num_train": settings.num_train, "num_test": settings.num_test}
@@ -86,6 +101,32 @@ def _run_demo(folder: Path, steps: int) -> None:
     print(f"What the latents do: {path}")
     print(f"Move them yourself, in a browser: {page}")
     print(f"The report of what was trained: {study.path / 'report' / 'report.html'}")
+    print(f"All this took {(time.monotonic() - start) / 60:.1f} minutes.")
+
+
+def _settings(steps: int) -> list[str]:
+    """Those that differ from the study file's."""
+    return [f"training.steps={steps}", f"training.learning_rate.warmup={min(200, steps // 5)}"]
+
+
+def _plan_steps(folder: Path) -> tuple[int, str]:
+    """The steps of each run, and a text that says how long all take: as in this folder before, or else as measured."""
+    from unweave.errors import DataError
+    from unweave.study.estimate import steps_within
+    from unweave.study.folder import StudyFolder, open_study
+    from unweave.study.planning import plan
+    from unweave.study.spec import load_study
+
+    try:
+        steps = int(open_study(folder, STUDY).study.training.steps)
+        return steps, ", as this folder has begun (another number: --steps, or another folder: --output)"
+    except DataError:
+        planned = StudyFolder(folder, STUDY, plan(*load_study(STUDY)))
+    steps, seconds = steps_within(planned, TRAINING_SECONDS, FEWEST_STEPS, MOST_STEPS)
+    return (
+        steps,
+        f", about {max(1, round(seconds / 60))} min on this machine while nothing else runs (fewer: --steps)",
+    )
 
 
 def _medians(table: Any, metrics: Sequence[str]) -> dict[str, dict[str, float]]:

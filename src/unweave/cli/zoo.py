@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from unweave.cli import output
-from unweave.cli.options import Imports, load_extensions, parse_names
+from unweave.cli.options import Format, Imports, load_extensions, parse_names
 
 app = typer.Typer(
     help="List, show, check and publish trained models.",
@@ -28,11 +28,12 @@ Name = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+SCORES = {"mig": "MIG", "dci": "DCI", "modularity": "MODULARITY", "sap": "SAP", "downstream": "CLASSIFIED"}
 
 
 @app.command("list")
-def list_models(json: Json = False) -> None:
-    """List the models that come with the package. In a pipe the columns are separated by tabs."""
+def list_models(json: Json = False, format: Format = None) -> None:
+    """List the models that come with the package, with scores of their cards. --json prints the whole cards."""
     from unweave import zoo
 
     cards = [zoo.card(name) for name in zoo.names()]
@@ -40,10 +41,10 @@ def list_models(json: Json = False) -> None:
         output.show_json([_content(card) for card in cards])
         return
     rows = [
-        (card.name, f"{card.steps:,}", *(_score(card, name) for name in ("mig", "dci", "sap")), card.summary)
+        (card.name, f"{card.steps:,}", *(_score(card, name) for name in SCORES), card.summary)
         for card in cards
     ]
-    output.show_table(["NAME", "STEPS", "MIG", "DCI", "SAP", "SUMMARY"], rows)
+    output.show_table(["NAME", "STEPS", *SCORES.values(), "SUMMARY"], rows, format)
 
 
 @app.command()

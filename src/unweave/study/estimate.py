@@ -134,6 +134,28 @@ def estimate(folder: StudyFolder, left: Sequence[Job]) -> list[tuple[str, str]]:
     return lines + [("not counted", f"{method}: {reason}") for method, reason in unknown.items()]
 
 
+def steps_within(
+    folder: StudyFolder, seconds: float, least: int, most: int, multiple: int = 500
+) -> tuple[int, float]:
+    """How many steps each run of a study may have to be trained here in so many seconds, and the seconds that takes.
+
+    The steps are a multiple of ``multiple``, at least ``least`` and at most ``most``. All runs are taken to train as
+    fast as the slowest.
+    """
+    processes, _, speedup = best_packing(folder.root)
+    examples = {job.method: job for job in folder.jobs}
+    with progress("Measuring", len(examples), "methods", transient=True) as advance:
+        costs = []
+        for job in examples.values():
+            costs.append(_train_shortly(job, data_facts(*_data(job)).shape).seconds.middle)
+            advance(1)
+    turns = math.ceil(len(folder.jobs) / processes)
+    batch = max(job.training["batch_size"] for job in folder.jobs)
+    one = turns * batch * max(costs) * processes / speedup
+    steps = min(max(int(seconds / one) // multiple * multiple, least), most)
+    return steps, steps * one
+
+
 def _data(job: Job) -> tuple[str, int | None]:
     """The data of a run, by name and size of the images."""
     return job.data, job.training["image_size"]

@@ -15,7 +15,7 @@ from unweave.data import Dataset
 from unweave.data.files.checksum import sha256_of
 from unweave.data.registry import load_described
 from unweave.errors import ArgumentError, DataError
-from unweave.figures import reconstructions, save_picture, traversals
+from unweave.figures import factor_traversals, reconstructions, save_picture, traversals
 from unweave.figures.model_pictures import can_reconstruct
 from unweave.figures.traversal import can_traverse
 from unweave.files import scratch_folder, write_bytes
@@ -30,6 +30,7 @@ from unweave.zoo.evaluate import FULL, METRICS, QUICK, scores_of
 
 LARGEST_CHANGE = 0.005  # of a score, for which 16 bits are enough
 _LATENTS = 10  # rows of the picture of traversals
+_IMAGE = 3  # the seed of the image that the factors are moved in
 
 
 def publish(
@@ -182,14 +183,22 @@ def _change(before: Evaluation, after: Evaluation) -> float:
 
 
 def _draw(method: Method, data: Dataset, folder: Path) -> list[str]:
-    """Reconstructions and traversals, as far as the method can; the names of the files."""
+    """Reconstructions and traversals, as far as the method and the data can; the names of the files."""
     names = []
     if can_reconstruct(method):
         names.append(save_picture(reconstructions(method, data), folder / "reconstructions.png").name)
     if can_traverse(method):
         picture = traversals(method, data, columns=9, at_most=_LATENTS)
         names.append(save_picture(picture, folder / "traversals.png").name)
+    if can_reconstruct(method) and _has_factors(data):
+        picture = factor_traversals(method, data, seed=_IMAGE)
+        names.append(save_picture(picture, folder / "factors.png").name)
     return names
+
+
+def _has_factors(data: Dataset) -> bool:
+    """Whether there are factors to tell apart: a class alone is none."""
+    return bool(data.finite and data.space and data.space.discrete and len(data.space.names) > 1)
 
 
 def _move(folder: Path, target: Path) -> None:
