@@ -17,13 +17,14 @@ from unweave.study.estimate import (
     cores,
     data_facts,
     estimate,
+    steps_within,
     training_rates,
 )
 from unweave.study.folder import StudyFolder
 from unweave.study.planning import Job, plan
 from unweave.study.scores import units
 from unweave.study.source import Source
-from unweave.study.spec import Evaluation, check
+from unweave.study.spec import Evaluation, check, load_study
 
 
 def test_the_facts_of_a_data_set_is_known_without_its_files() -> None:
@@ -64,6 +65,34 @@ def test_time_and_disk_grow_with_what_is_left(tmp_path: Path, monkeypatch: pytes
     assert facts["training"] == "60 min (30 min to 2.0 h) of one core"
     assert facts["here"].endswith("2 processes of 1 threads")
     assert facts["disk"] == "0.0 GB when finished"
+
+
+@pytest.mark.parametrize(
+    ("packing", "rate", "expected"),
+    [
+        # 3 runs on 2 processes are 2 turns of 64 images a step: 180 s * 5,000 / 128 = 7,031 steps
+        (Packing(2, 1, 2.0), 5_000, (7_000, 7_000 * 128 / 5_000)),
+        # two processes that are together as fast as one and a half
+        (Packing(2, 1, 1.5), 5_000, (5_000, 5_000 * 128 / 3_750)),
+        (Packing(1, 2, 1.0), 5_000, (4_500, 4_500 * 192 / 5_000)),
+        (Packing(4, 1, 4.0), 5_000, (8_000, 8_000 * 64 / 5_000)),
+        (Packing(1, 1, 1.0), 500, (1_000, 1_000 * 192 / 500)),
+    ],
+)
+def test_steps_that_fit_into_a_time(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    packing: Packing,
+    rate: float,
+    expected: tuple[int, float],
+) -> None:
+    rates = iter([4 * rate, rate, 2 * rate])  # the slowest method counts
+    monkeypatch.setattr(module, "best_packing", lambda root: packing)
+    monkeypatch.setattr(
+        module, "_train_shortly", lambda job, shape: module.Cost(module.Range(0, 1 / next(rates), 9), 0)
+    )
+    folder = StudyFolder(tmp_path, "demo", plan(*load_study("demo")))
+    assert steps_within(folder, 180, 1_000, 8_000) == (expected[0], pytest.approx(expected[1]))
 
 
 def test_candidates_fill_the_cores_and_never_more() -> None:

@@ -14,6 +14,7 @@ from unweave.training.manifest import MANIFEST, Manifest
 NAMES = uw.zoo.names()
 FILES = {"mnist": "mnist", "coil20": "coil-20"}
 MOST_BYTES = 10_000_000
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -35,6 +36,27 @@ def data_of(prepared_data, data_folder, monkeypatch):
         return uw.data.load(data["name"], image_size=data["image_shape"][0], split=data.get("split"))
 
     return load
+
+
+def test_what_the_package_has():
+    """The data sets and methods that the page promises."""
+    assert {"dsprites/vae", "dsprites/beta_tcvae", "dsprites/factor_vae", "dsprites/full_vae"} <= set(NAMES)
+    assert {name.partition("/")[0] for name in NAMES} == {"dsprites", "rooms3d", "mnist", "coil20"}
+
+
+def test_the_page_has_the_table_and_a_picture_of_each(capsys):
+    """docs/zoo.md shows what ``unweave zoo list --format md`` prints."""
+    app(["zoo", "list", "--format", "md"], standalone_mode=False)
+    page = (ROOT / "docs" / "zoo.md").read_text(encoding="utf-8")
+    assert capsys.readouterr().out in page
+    for name in NAMES:
+        assert f"](../src/unweave/zoo/models/{name}/" in page
+
+
+def test_16_bits_move_no_score():
+    cards = [uw.zoo.card(name) for name in NAMES]
+    assert {card.dtype for card in cards} == {"float16"}
+    assert max(card.change for card in cards) < 0.005
 
 
 def test_all_of_them_are_small():
