@@ -13,7 +13,7 @@ def test_steps_are_measured_once_and_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(estimate, "steps_within", lambda *given: (3500, 170.0))
     assert demo._plan_steps(tmp_path) == (
         3500,
-        ", about 3 min on this machine while nothing else runs (fewer: --steps)",
+        ", about 3 min at this machine's speed now (fewer: --steps)",
     )
     study, source = load_study("demo", {"training.steps": 1500})
     StudyFolder(tmp_path, "demo", plan(study, source)).write()

@@ -68,31 +68,27 @@ def test_time_and_disk_grow_with_what_is_left(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    ("packing", "rate", "expected"),
+    ("processes", "rate", "expected"),
     [
-        # 3 runs on 2 processes are 2 turns of 64 images a step: 180 s * 5,000 / 128 = 7,031 steps
-        (Packing(2, 1, 2.0), 5_000, (7_000, 7_000 * 128 / 5_000)),
-        # two processes that are together as fast as one and a half
-        (Packing(2, 1, 1.5), 5_000, (5_000, 5_000 * 128 / 3_750)),
-        (Packing(1, 2, 1.0), 5_000, (4_500, 4_500 * 192 / 5_000)),
-        (Packing(4, 1, 4.0), 5_000, (8_000, 8_000 * 64 / 5_000)),
-        (Packing(1, 1, 1.0), 500, (1_000, 1_000 * 192 / 500)),
+        (
+            2,
+            5_000,
+            (7_000, 7_000 * 128 / 5_000),
+        ),  # 3 runs are 2 turns of 64 images: 180 s * 5,000 / 128 = 7,031
+        (1, 5_000, (4_500, 4_500 * 192 / 5_000)),
+        (3, 5_000, (8_000, 8_000 * 64 / 5_000)),
+        (1, 500, (1_000, 1_000 * 192 / 500)),
     ],
 )
 def test_steps_that_fit_into_a_time(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    packing: Packing,
-    rate: float,
-    expected: tuple[int, float],
+    monkeypatch: pytest.MonkeyPatch, processes: int, rate: float, expected: tuple[int, float]
 ) -> None:
     rates = iter([4 * rate, rate, 2 * rate])  # the slowest method counts
-    monkeypatch.setattr(module, "best_packing", lambda root: packing)
     monkeypatch.setattr(
-        module, "_train_shortly", lambda job, shape: module.Cost(module.Range(0, 1 / next(rates), 9), 0)
+        module, "_train_shortly", lambda *given: module.Cost(module.Range(0, 1 / next(rates), 9), 0)
     )
-    folder = StudyFolder(tmp_path, "demo", plan(*load_study("demo")))
-    assert steps_within(folder, 180, 1_000, 8_000) == (expected[0], pytest.approx(expected[1]))
+    jobs = plan(*load_study("demo")).jobs
+    assert steps_within(jobs, processes, 180, 1_000, 8_000) == (expected[0], pytest.approx(expected[1]))
 
 
 def test_candidates_fill_the_cores_and_never_more() -> None:

@@ -65,7 +65,7 @@ def _run_demo(folder: Path, steps: int | None) -> None:
         f"{expected}",
         flush=True,
     )
-    run(STUDY, _settings(steps), folder)
+    run(STUDY, _settings(steps), folder, processes=_processes(), threads=1)
     study = open_study(folder, STUDY)
     trained = {job.method: uw.load(study.run(job.identity)) for job in study.jobs}
 
@@ -113,7 +113,7 @@ def _plan_steps(folder: Path) -> tuple[int, str]:
     """The steps of each run, and a text that says how long all take: as in this folder before, or else as measured."""
     from unweave.errors import DataError
     from unweave.study.estimate import steps_within
-    from unweave.study.folder import StudyFolder, open_study
+    from unweave.study.folder import open_study
     from unweave.study.planning import plan
     from unweave.study.spec import load_study
 
@@ -121,12 +121,16 @@ def _plan_steps(folder: Path) -> tuple[int, str]:
         steps = int(open_study(folder, STUDY).study.training.steps)
         return steps, ", as this folder has begun (another number: --steps, or another folder: --output)"
     except DataError:
-        planned = StudyFolder(folder, STUDY, plan(*load_study(STUDY)))
-    steps, seconds = steps_within(planned, TRAINING_SECONDS, FEWEST_STEPS, MOST_STEPS)
-    return (
-        steps,
-        f", about {max(1, round(seconds / 60))} min on this machine while nothing else runs (fewer: --steps)",
-    )
+        jobs = plan(*load_study(STUDY)).jobs
+    steps, seconds = steps_within(jobs, _processes(), TRAINING_SECONDS, FEWEST_STEPS, MOST_STEPS)
+    return steps, f", about {max(1, round(seconds / 60))} min at this machine's speed now (fewer: --steps)"
+
+
+def _processes() -> int:
+    """Runs at a time: one for each core, as none gains from a second thread at this size."""
+    from unweave.study.estimate import cores
+
+    return min(3, cores())
 
 
 def _medians(table: Any, metrics: Sequence[str]) -> dict[str, dict[str, float]]:

@@ -135,23 +135,21 @@ def estimate(folder: StudyFolder, left: Sequence[Job]) -> list[tuple[str, str]]:
 
 
 def steps_within(
-    folder: StudyFolder, seconds: float, least: int, most: int, multiple: int = 500
+    jobs: Sequence[Job], processes: int, seconds: float, least: int, most: int, multiple: int = 500
 ) -> tuple[int, float]:
-    """How many steps each run of a study may have to be trained here in so many seconds, and the seconds that takes.
+    """How many steps each run may have to be trained here in so many seconds, and the seconds that takes.
 
     The steps are a multiple of ``multiple``, at least ``least`` and at most ``most``. All runs are taken to train as
-    fast as the slowest.
+    fast as the slowest method does now, on one thread: a busy machine gets fewer steps.
     """
-    processes, _, speedup = best_packing(folder.root)
-    examples = {job.method: job for job in folder.jobs}
+    examples = {job.method: job for job in jobs}
     with progress("Measuring", len(examples), "methods", transient=True) as advance:
         costs = []
         for job in examples.values():
-            costs.append(_train_shortly(job, data_facts(*_data(job)).shape).seconds.middle)
+            costs.append(_train_shortly(job, data_facts(*_data(job)).shape, time.monotonic).seconds.middle)
             advance(1)
-    turns = math.ceil(len(folder.jobs) / processes)
-    batch = max(job.training["batch_size"] for job in folder.jobs)
-    one = turns * batch * max(costs) * processes / speedup
+    turns = math.ceil(len(jobs) / processes)
+    one = turns * max(job.training["batch_size"] for job in jobs) * max(costs)
     steps = min(max(int(seconds / one) // multiple * multiple, least), most)
     return steps, steps * one
 
@@ -185,7 +183,7 @@ def _facts(shape: tuple[int, ...], images: int | None, space: FactorSpace | None
     return DataFacts(shape, _ENDLESS if images is None else images, sizes)
 
 
-def _train_shortly(job: Job, shape: tuple[int, ...]) -> Cost:
+def _train_shortly(job: Job, shape: tuple[int, ...], clock: Callable[[], float] = time.process_time) -> Cost:
     """What training like a job takes in this process on one thread."""
     import torch
 
@@ -193,7 +191,7 @@ def _train_shortly(job: Job, shape: tuple[int, ...]) -> Cost:
     torch.set_num_threads(1)
     try:
         with tempfile.TemporaryDirectory(prefix="unweave-") as scratch, _data_folder(scratch):
-            rates, size = training_rates(job, shape, _SECONDS / _PIECES, _PIECES, time.process_time)
+            rates, size = training_rates(job, shape, _SECONDS / _PIECES, _PIECES, clock)
     finally:
         torch.set_num_threads(before)
     return Cost(Range(1 / max(rates), 1 / median(rates), 1 / min(rates)), size)
