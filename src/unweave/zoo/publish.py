@@ -184,16 +184,18 @@ def _change(before: Evaluation, after: Evaluation) -> float:
 
 def _draw(method: Method, data: Dataset, folder: Path) -> list[str]:
     """Reconstructions and traversals, as far as the method and the data can; the names of the files."""
-    names = []
+    pictures = {}
     if can_reconstruct(method):
-        names.append(save_picture(reconstructions(method, data), folder / "reconstructions.png").name)
+        pictures["reconstructions.png"] = reconstructions(method, data)
     if can_traverse(method):
-        picture = traversals(method, data, columns=9, at_most=_LATENTS)
-        names.append(save_picture(picture, folder / "traversals.png").name)
+        pictures["traversals.png"] = traversals(method, data, columns=9, at_most=_LATENTS)
     if can_reconstruct(method) and _has_factors(data):
-        picture = factor_traversals(method, data, seed=_IMAGE)
-        names.append(save_picture(picture, folder / "factors.png").name)
-    return names
+        pictures["factors.png"] = factor_traversals(method, data, seed=_IMAGE)
+    for name, picture in pictures.items():
+        save_picture(
+            picture.convert("RGB").quantize(256), folder / name
+        )  # a third of the bytes; grey is as it was
+    return list(pictures)
 
 
 def _has_factors(data: Dataset) -> bool:
