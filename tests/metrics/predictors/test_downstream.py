@@ -91,3 +91,13 @@ def test_constant_codes():
 def test_wrong_arguments_are_named(arguments):
     with pytest.raises(ArgumentError, match=next(iter(arguments))):
         downstream.compute(draw(20), draw(20), **arguments)
+
+
+def test_many_values_of_few_points_are_no_warning():
+    """More values than half the points, as of an angle."""
+    train = draw(60, sizes=(72,))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score = downstream.compute(train, draw(40, seed=1, sizes=(72,)), sizes=(10, 60))
+    assert score.details["sizes"].tolist() == [10, 60]
+    assert 0 < score.value < 1

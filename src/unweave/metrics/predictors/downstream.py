@@ -148,6 +148,9 @@ def _path(codes: FloatArray, labels: IntArray) -> Callable[[float], Callable[[Fl
     def fit(C: float) -> Callable[[FloatArray], IntArray]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings(
+                "ignore", "The number of unique classes", UserWarning
+            )  # few of many values
             model.set_params(C=C).fit(codes, labels)
         predict: Callable[[FloatArray], IntArray] = model.predict
         return predict
