@@ -96,6 +96,7 @@ def _run_demo(folder: Path, steps: int | None) -> None:
     )
     rows = [(name, *(f"{of[name]:.3f}" for of in scores.values())) for name in compared]
     output.show_table(["SCORE", *scores], rows)
+    print("A latent that knows little about a factor (its per cent stand in the picture) has not learned it.")
     print(f"Trained just now: {', '.join(trained)}, {steps:,} steps each (the papers: 300,000).")
     print(f"Loaded: {card.address}. Its card: unweave zoo show {LOADED}")
     print(f"What the latents do: {path}")
