@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -235,6 +235,19 @@ def plan_jobs(study: Study, source: Source | None = None) -> list[Job]:
 def with_stages(job: Job) -> list[Job]:
     """A run after all that it needs, and that those need."""
     return [*(one for stage in job.stages.values() for one in with_stages(stage)), job]
+
+
+def without_runs(whole: Plan, runs: Collection[str]) -> Plan:
+    """A plan without some of its runs, by their identity; those that others of it need stay.
+
+    >>> from unweave.study import load_study, plan
+    >>> whole = plan(*load_study("demo"))
+    >>> len(without_runs(whole, [whole.jobs[0].identity]).jobs)
+    2
+    """
+    left = [job for job in whole.jobs if job.identity not in runs]
+    needed = {each.identity for job in left for each in with_stages(job)}
+    return replace(whole, jobs=[job for job in whole.jobs if job.identity in needed])
 
 
 def missing_methods(jobs: Sequence[Job]) -> list[str]:
