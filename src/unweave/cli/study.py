@@ -84,9 +84,8 @@ def plan(
     checked, source = _load(study, settings, imports)  # before torch is imported
     from unweave.study.estimate import estimate
     from unweave.study.folder import StudyFolder
-    from unweave.study.planning import missing_methods
+    from unweave.study.planning import missing_methods, without_runs
     from unweave.study.planning import plan as plan_study
-    from unweave.study.planning import without_runs
     from unweave.study.storing import stored_runs
 
     whole = plan_study(checked, source)

@@ -29,9 +29,7 @@ _WATCH_SECONDS = 1.0
 _LEFTOVER_SECONDS = 3600.0
 
 
-def prepare(
-    study: Study, source: Source | None, root: Path, leave_out: Collection[str] = ()
-) -> StudyFolder:
+def prepare(study: Study, source: Source | None, root: Path, leave_out: Collection[str] = ()) -> StudyFolder:
     """The folder of a study, checked before anything runs: its methods are there, and so is its data.
 
     Parameters
