@@ -68,8 +68,8 @@ def selection_tests(
     """
     metrics, choices = grid_scores(table)
     runs, _ = disentanglement_scores(table)
-    known = ~np.isnan(metrics).all(
-        axis=(0, 1)
+    known = np.asarray(
+        ~np.isnan(metrics).all(axis=(0, 1))
     )  # seeds and settings with a run: permuted together on all data sets
     rng = np.random.default_rng(seed)
     orders = _permutations(known, draws, rng)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from unweave.errors import DataError
+from unweave.errors import DamagedFileError, DataError
 from unweave.files import replacing
 from unweave.study.folder import StudyFolder
 from unweave.study.results import Results, load_results
@@ -21,7 +21,7 @@ from unweave.study.stored import is_stored_address, stored_file, stored_folder
 if TYPE_CHECKING:
     from unweave.study.planning import Plan
 
-_EVALUATION = b"unweave.evaluation"
+_EVALUATION, _RUNS = b"unweave.evaluation", b"unweave.runs"
 _LEVEL = 19  # of zstd: written seldom, and kept by everybody
 
 
@@ -72,8 +72,8 @@ def store(folder: StudyFolder, to: Path) -> Stored:
     >>> from pathlib import Path
     >>> folder = uw.study.StudyFolder(Path("out"), study.name, uw.study.plan(study, source))
     >>> stored = uw.study.store(folder, Path("stored"))
-    >>> stored.path.name, stored.added, stored.planned
-    ('demo.parquet', 0, 3)
+    Traceback (most recent call last):
+    unweave.errors.DataError: out/runs: no run of demo is finished there: nothing to store
     """
     from unweave.study.collecting import collect
 
@@ -88,6 +88,8 @@ def store(folder: StudyFolder, to: Path) -> Stored:
     order = table["run"].map(known).sort_values(kind="stable").index
     table = table.loc[order].reset_index(drop=True)
     table = table.assign(seconds=table["seconds"].round(2))
+    if table.empty:
+        raise DataError(f"{folder.runs}: no run of {folder.name} is finished there: nothing to store")
     _write(path, table, folder.done_file)
     counts = (len(done - had), len(done & had), kept["run"].nunique())
     return Stored(path, table, *counts, dropped, len(folder.jobs))
@@ -113,12 +115,12 @@ def stored_runs(plan: Plan, folder: Path | None = None) -> set[str]:
     return set(_still_valid(path, plan)[0]["run"])
 
 
-def count_stored(name: str) -> int:
-    """How many runs a stored table has, whether or not its study has changed since; 0 if it cannot be read."""
+def count_stored(name: str) -> str:
+    """How many runs a stored table says it has; a damaged file is called so."""
     try:
-        return int(load_results(stored_file(name))["run"].nunique())
+        return _metadata(stored_file(name), _RUNS) or "?"
     except DataError:
-        return 0
+        return "damaged"
 
 
 def stored_results(address: str) -> Results:
@@ -166,17 +168,21 @@ def _still_valid(path: Path, plan: Plan) -> tuple[pd.DataFrame, int]:
     if not path.exists():
         return as_table([]), 0
     table = load_results(path)
-    if _evaluation(path) != plan.done_file:
+    if _metadata(path, _EVALUATION) != plan.done_file:
         return as_table([]), table["run"].nunique()
     valid = table["run"].isin([job.identity for job in plan.jobs])
     return table[valid], table.loc[~valid, "run"].nunique()
 
 
-def _evaluation(path: Path) -> str:
+def _metadata(path: Path, key: bytes) -> str:
+    import pyarrow
     import pyarrow.parquet
 
-    metadata: dict[bytes, bytes] = pyarrow.parquet.read_schema(path).metadata or {}
-    return metadata.get(_EVALUATION, b"").decode(errors="replace")
+    try:
+        metadata: dict[bytes, bytes] = pyarrow.parquet.read_schema(path).metadata or {}
+    except (OSError, pyarrow.ArrowException) as error:
+        raise DamagedFileError(path, error) from error
+    return metadata.get(key, b"").decode(errors="replace")
 
 
 def _write(path: Path, table: pd.DataFrame, evaluation: str) -> None:
@@ -184,7 +190,7 @@ def _write(path: Path, table: pd.DataFrame, evaluation: str) -> None:
     import pyarrow.parquet
 
     content = pyarrow.Table.from_pandas(table, preserve_index=False)
-    metadata = cast(dict[Any, Any], {**(content.schema.metadata or {}), _EVALUATION: evaluation.encode()})
+    metadata = {**(content.schema.metadata or {}, _EVALUATION: evaluation.encode(), _RUNS: str(table["run"].nunique()).encode()})
     content = content.replace_schema_metadata(metadata)
     try:
         with replacing(path) as temporary:

@@ -367,8 +367,8 @@ def _efficiency(table: pd.DataFrame) -> list[Claim]:
     claims, result = {}, []
     for learner, short in LEARNERS.items():
         claim = Claim(
-            f"(h) Disentangled codes do not need fewer labels: statistical efficiency of {short} (accuracy from 100 over "
-            "that from 10,000)",
+            f"(h) Disentangled codes do not need fewer labels: statistical efficiency of {short} (accuracy from 100 "
+            "labels over that from 10,000)",
             "section 5.6, Figures 13 and 14: no evidence of higher efficiency",
             data=data_of(table),
         )
@@ -451,12 +451,12 @@ def _list(metrics: list[str]) -> str:
 # --- selection -----------------------------------------------------------------------------------
 
 _CELLS = [
-    ("metric", "same", "same", 1, "A setting chosen by a metric on one seed beats a random one on another seed", "77.3 %"),
+    ("metric", "same", "same", 1, "A setting chosen by a metric on one seed beats a random one on another", "77.3 %"),
     ("metric", "same", "different", 1, "The same, compared on another data set", "55.0 %"),
     ("metric", "different", "same", 0, "The same, compared by another metric: no better than chance", "51.8 %"),
-    ("metric", "different", "different", 0, "The same, by another metric on another data set: no better than chance", "51.9 %"),
+    ("metric", "different", "different", 0, "Both, another metric and data set: no better than chance", "51.9 %"),
     ("udr", "any", "same", 1, "A setting chosen by UDR beats a random one", ""),
-    ("unsupervised.elbo", "any", "same", 0, "A setting chosen by the evidence lower bound is no better than chance", ""),
+    ("unsupervised.elbo", "any", "same", 0, "A setting chosen by the ELBO is no better than chance", ""),
 ]  # fmt: skip
 
 
