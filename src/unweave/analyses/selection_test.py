@@ -68,9 +68,7 @@ def selection_tests(
     """
     metrics, choices = grid_scores(table)
     runs, _ = disentanglement_scores(table)
-    known = np.asarray(
-        ~np.isnan(metrics).all(axis=(0, 1))
-    )  # seeds and settings with a run: permuted together on all data sets
+    known = np.asarray(~np.isnan(metrics).all(axis=(0, 1)))  # seeds and settings with a run
     rng = np.random.default_rng(seed)
     orders = _permutations(known, draws, rng)
     counts = known.sum(axis=1).tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +66,7 @@ def list_studies(format: Format = None) -> None:
         defaults = {key: field.default for key, field in Training.model_fields.items()}
         defaults |= study.get("training", {})
         runs = f"{count_points(study['runs'], SHARED, defaults):,}"
-        rows.append((name, runs, f"{count_stored(name):,}" if name in stored else "", study["title"]))
+        rows.append((name, runs, count_stored(name) if name in stored else "", study["title"]))
     output.show_table(["STUDY", "RUNS", "STORED", "WHAT"], rows, format)
 
 
@@ -253,6 +254,46 @@ def clean_runs(
 
 
 @app.command()
+def claims(
+    study: StudyResults,
+    root: Root = ROOT,
+    paper: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="locatello, kumar, yang or mita; may be repeated.  [default: those that the study reports]",
+            show_default=False,
+        ),
+    ] = None,
+    format: Format = None,
+) -> None:
+    """Show the papers' claims: what the paper says, what the study measured, and a verdict by a stated rule.
+
+    Verdicts are holds, does not hold, not shown (no evidence either way) and not tested (with the reason): two-sided
+    tests within seeds at 0.05, with Holm's correction over all tests of a claim.
+    """
+    from unweave.analyses import claims as judge_claims
+    from unweave.analyses.paper_claims.table import PAPER_CLAIMS
+    from unweave.study.storing import open_results
+
+    outcome = open_results(study, root)
+    papers = paper or [name for name in outcome.spec.get("reports", []) if name in PAPER_CLAIMS] or None
+    table = judge_claims(outcome.table, papers)
+    if table["data"].nunique() < 2:
+        table = table.drop(columns="data")
+    rows = [tuple(_claim_cell(value, format) for value in row) for row in table.itertuples(index=False)]
+    output.show_table([str(name).upper() for name in table.columns], rows, format)
+
+
+def _claim_cell(value: Any, format: str | None) -> Any:
+    """A cell; a p-value is rounded for people."""
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return value if format in ("csv", "json") else "< 0.0001" if value < 0.0001 else f"{value:.2g}"
+    return value
+
+
+@app.command()
 def store(
     study: StudyName,
     root: Root = ROOT,
@@ -400,6 +441,7 @@ def _report(outcome: Any, root: Path, to: Path | None = None, address: str | Non
 
     papers = outcome.spec.get("reports", [])
     if outcome.runs is None:
+        assert to is not None
         command = f"unweave study report {address} --to {to}"
         output.show_note(
             "stored results have no models: the report is without traversals, loss curves, the list of runs and pages "

@@ -190,7 +190,8 @@ def _write(path: Path, table: pd.DataFrame, evaluation: str) -> None:
     import pyarrow.parquet
 
     content = pyarrow.Table.from_pandas(table, preserve_index=False)
-    metadata = {**(content.schema.metadata or {}, _EVALUATION: evaluation.encode(), _RUNS: str(table["run"].nunique()).encode()})
+    runs = str(table["run"].nunique()).encode()
+    metadata = {**(content.schema.metadata or {}), _EVALUATION: evaluation.encode(), _RUNS: runs}
     content = content.replace_schema_metadata(metadata)
     try:
         with replacing(path) as temporary:

@@ -3,8 +3,8 @@
 The rules, the same for all papers:
 
 - A claim with a direction (falls, is above) is tested two-sided. It **holds** if Holm's adjusted p, over all tests of
-  the claim on a data set, is below 0.05 and the effect has the claimed direction, and **does not hold** if p is below 0.05
-  and the effect is the opposite. Else it is **not shown**: no evidence either way.
+  the claim on a data set, is below 0.05 and the effect has the claimed direction, and **does not hold** if p is below
+  0.05 and the effect is the opposite. Else it is **not shown**: no evidence either way.
 - A claim that nothing changes holds if the 95 % interval of the change lies within a stated margin, does not hold if it
   lies outside, and is not shown otherwise.
 - A claim that there is no relation does not hold if one is shown; else it is not shown, as having seen nothing is not
