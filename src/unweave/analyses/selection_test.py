@@ -40,7 +40,7 @@ class Selection:
 
 
 def selection_tests(
-    table: pd.DataFrame, questions: Sequence[Question], draws: Count = 2_000, seed: Seed = 0
+    table: pd.DataFrame, questions: Sequence[Question], draws: Count = 1_000, seed: Seed = 0
 ) -> tuple[list[Selection | str], int, pd.DataFrame]:
     """Table 1's probabilities, each with a permutation test of whether the choice is better than chance.
 
@@ -70,7 +70,7 @@ def selection_tests(
     runs, _ = disentanglement_scores(table)
     known = np.asarray(~np.isnan(metrics).all(axis=(0, 1)))  # seeds and settings with a run
     rng = np.random.default_rng(seed)
-    orders = _permutations(known, draws, rng)
+    orders, beaten = _permutations(known, draws, rng), _beaten(metrics)
     counts = known.sum(axis=1).tolist()
     smallest = 2.0 / math.exp(min(50.0, sum(math.lgamma(count + 1) for count in counts[1:])))
     cells: list[Selection | str] = []
@@ -80,10 +80,8 @@ def selection_tests(
             cells.append(why)
             continue
         choose = metrics if question[0] == "metric" else choices[question[0]][None]
-        observed = _probability(choose, _beaten(metrics), question)
-        drawn = np.array(
-            [_probability(choose, _permuted(_beaten(metrics), order), question) for order in orders]
-        )
+        observed = _probability(choose, beaten, question)
+        drawn = np.array([_probability(choose, _permuted(beaten, order), question) for order in orders])
         chance = float(np.nanmean(drawn))
         far = np.abs(drawn - chance) >= abs(observed - chance) - 1e-12
         p = float((1 + far.sum()) / (1 + draws))
@@ -117,17 +115,19 @@ def _probability(choose: FloatArray, beaten: FloatArray, question: Question) -> 
     with np.errstate(invalid="ignore"):
         best = choose == np.fmax.reduce(choose, axis=3, keepdims=True)
         weights = best / np.maximum(best.sum(axis=3, keepdims=True), 1)  # of equals, one at random
-    filled, there = np.nan_to_num(beaten), (~np.isnan(beaten)).astype(float)
+    count_m, count_d, count_s, settings = beaten.shape
     # Trials by chosen-by metric m, data d, seed s and compared-by metric n, data e, seed t.
-    won, total = (np.einsum("mdsh,neth->mdsnet", weights, part) for part in (filled, there))
-    count_m, count_d, count_s = choose.shape[0], choose.shape[1], choose.shape[2]
-    allowed = np.ones(won.shape)
-    allowed *= (1 - np.eye(count_s))[None, None, :, None, None, :]
+    chosen, shape = weights.reshape(-1, settings), (*choose.shape[:3], count_m, count_d, count_s)
+    won, total = (
+        (chosen @ part.reshape(-1, settings).T).reshape(shape)
+        for part in (np.nan_to_num(beaten), (~np.isnan(beaten)).astype(float))
+    )
+    allowed = (1 - np.eye(count_s))[None, None, :, None, None, :]
     same_data = np.eye(count_d)[None, :, None, None, :, None]
-    allowed *= same_data if data == "same" else 1 - same_data
+    allowed = allowed * (same_data if data == "same" else 1 - same_data)
     if metric != "any":
         same_metric = np.eye(count_m)[:, None, None, :, None, None]
-        allowed *= same_metric if metric == "same" else 1 - same_metric
+        allowed = allowed * (same_metric if metric == "same" else 1 - same_metric)
     trials = float((allowed * total).sum())
     return float((allowed * won).sum()) / trials if trials else math.nan
 

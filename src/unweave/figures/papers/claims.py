@@ -15,8 +15,8 @@ from unweave.study import NotInStudyError, Results
 _CAPTION = (
     "Verdicts are computed. A claim holds, or does not hold, if a two-sided test gives p < 0.05 in the claimed, or the "
     "opposite, direction, with Holm's correction over all tests of the claim; a claim that nothing changes, if a 95 % "
-    "interval is inside, or outside, a stated margin. Else it is not shown: there is no evidence either way. Not tested "
-    "is what the study lacks runs for."
+    "interval is inside, or outside, a stated margin. Else it is not shown: there is no evidence either way. What the "
+    "study lacks runs for is not tested."
 )
 
 
