@@ -1,12 +1,13 @@
 # make demo    see it disentangle, in five minutes   make test    run the tests
 # make lint    style, types, rooms                   make bench   measure speed
 # make test-slow   claims of the papers at small scale (about an hour)
+# make results     tables of docs/results.md from stored results
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test test-slow lint format bench lock clean
+.PHONY: help demo test test-slow results lint format bench lock clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -27,6 +28,10 @@ test: $(INSTALLED)
 # Claims of the papers at small scale, and full-size reference cases: about an hour.
 test-slow: $(INSTALLED)
 	$(BIN)/python -m pytest -q -n 2 -m slow -s
+
+# Tables of docs/results.md, after stored results have changed.
+results: $(INSTALLED)
+	$(BIN)/python tests/docs/update_results.py
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
