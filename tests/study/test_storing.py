@@ -41,7 +41,13 @@ def test_what_is_stored_is_what_was_collected(copied, stored_here):
     before = sorted(copied.root.rglob("*"))
     outcome = store(copied, stored_here)
     assert sorted(copied.root.rglob("*")) == before  # nothing is written in the folder
-    assert (outcome.added, outcome.replaced, outcome.kept, outcome.dropped, outcome.planned) == (6, 0, 0, 0, 6)
+    assert (outcome.added, outcome.replaced, outcome.kept, outcome.dropped, outcome.planned) == (
+        6,
+        0,
+        0,
+        0,
+        6,
+    )
     table = load_results("stored:tiny")
     assert list(table.columns) == list(COLUMNS)
     keys = ["run", "metric", "representation"]

@@ -127,6 +127,9 @@ def test_unsupervised_scores_and_efficiency(simulate, verdicts):
     mixed = locatello_claims(simulate(GRID, score([1, 1, 1, -1, -1, -1]), seeds=5))
     assert verdicts(mixed, "(g)", "evidence lower bound") == ["holds"]
     assert verdicts(mixed, "(h)", "GBT") == ["holds"]
+    worse = locatello_claims(simulate(GRID, score([-1] * 6), seeds=5))
+    assert verdicts(worse, "(g)", "evidence lower bound") == ["does not hold"]  # the lowest can be chosen
+    assert verdicts(worse, "(h)", "GBT") == ["holds"]  # efficiency falls: disentanglement does not buy it
 
 
 def test_a_choice_that_carries_over(simulate, verdicts):

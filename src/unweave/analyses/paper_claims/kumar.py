@@ -41,7 +41,7 @@ def kumar_claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def _trade_offs(table: pd.DataFrame) -> list[Claim]:
-    """A run is better than another of its seed if its score is higher and its error is not, or the other way round.
+    """A run is better than another of its seed if its score is higher and its error is lower.
 
     Tested by permuting methods within seeds: pairs in which one is better, less those in which the other is.
     """
@@ -68,7 +68,7 @@ def _trade_offs(table: pd.DataFrame) -> list[Claim]:
         same = rows["seed"].to_numpy()[order == 1][:, None] == rows["seed"].to_numpy()[order == 0][None]
         best = "; ".join(_best(rows[rows["method"] == name]) for name in (method, other))
         text = (
-            f"of {same.sum()} pairs of runs of a seed {label(method)} is better by one and not worse by the other in "
+            f"of {same.sum()} pairs of runs of a seed {label(method)} has the higher score and the lower error in "
             f"{(pairs[same] > 0).sum()}, {label(other)} in {(pairs[same] < 0).sum()}. {best}"
         )
         claims.append(claim.with_measured(text, rows))

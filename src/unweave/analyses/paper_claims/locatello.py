@@ -376,7 +376,7 @@ def _efficiency(table: pd.DataFrame) -> list[Claim]:
             runs, metrics = statistical_efficiency(table, learner)
             claims = {"efficiency": claim}
             result += _patterns(
-                runs, claims, ["efficiency"], metrics, "efficiency rises or falls with the scores"
+                runs, claims, ["efficiency"], metrics, "efficiency rises with the scores", positive=True
             )
         except NotInStudyError as error:
             result.append(claim.not_tested(error))
@@ -384,12 +384,18 @@ def _efficiency(table: pd.DataFrame) -> list[Claim]:
 
 
 def _patterns(
-    runs: pd.DataFrame, claims: dict[str, Claim], present: list[str], metrics: list[str], if_not: str
+    runs: pd.DataFrame,
+    claims: dict[str, Claim],
+    present: list[str],
+    metrics: list[str],
+    if_not: str,
+    positive: bool = False,
 ) -> list[Claim]:
     """Claims that a score has no clear pattern of rank correlations with the metrics, all tested as one family.
 
     It does not hold where more than half of the metrics have p < 0.05 with one sign, and none with the other; it holds
-    where some are correlated positively and others negatively; else it is not shown.
+    where some are correlated positively and others negatively; else it is not shown. With ``positive``, the claim is
+    that there is no positive pattern, and a negative one is the opposite: then it holds.
     """
     pairs = [(score, metric) for score in present for metric in metrics]
     tests, judgements = _correlations(runs, pairs)
@@ -414,7 +420,11 @@ def _patterns(
             reason = f"p < 0.05 and positive: {_list(up)}; negative: {_list(down)}"
         elif len(up or down) > len(metrics) / 2:
             sign = "positive" if up else "negative"
-            verdict, reason = "does not hold", f"{if_not}: p < 0.05 and {sign} for {_list(up or down)}"
+            reason = f"p < 0.05 and {sign} for {_list(up or down)}"
+            if positive and down:
+                verdict = "holds"
+            else:
+                verdict, reason = "does not hold", f"{if_not}: {reason}"
         elif all(one.verdict == "not tested" for *_, one in of_score):
             verdict, reason = "not tested", of_score[0][2].reason
         result.append(claim.with_measured(text, runs).judged(Judgement(p, verdict, reason)))

@@ -92,7 +92,7 @@ def _costs(table: pd.DataFrame) -> list[Claim]:
             direction, word = _OF_TCVAE[quantity] if method == "beta_tcvae" else (0, "nearly unchanged")
             claim = Claim(
                 f"(j) With a correlated posterior the {name} is {word}: {label(method, variant)}",
-                "section 5.3, Figure 2 (dSprites)",
+                "section 5.1, Figure 2 (dSprites)",
                 data=data_of(table),
             )
             sides = _sides(runs, method, variant, quantity)
