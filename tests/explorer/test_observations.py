@@ -8,17 +8,17 @@ from unweave.explorer.dependences import factor_matrices
 from unweave.explorer.observations import draw_observations
 
 
-def partly_labelled(count=60):
+def partly_labelled(count=400):
     rng = np.random.default_rng(0)
     images = rng.integers(0, 256, (count, 8, 8, 1), dtype=np.uint8)
-    labels = {row: {"kind": row % 3, "place": row % 2} for row in range(0, count, 2)}
+    labels = {row: {"kind": row % 3, "place": row // 2 % 2} for row in range(0, count, 2)}
     return uw.data.with_labels(uw.data.from_arrays(images), labels)
 
 
 def test_factors_in_bins_are_those_of_labelled_rows():
     observations = draw_observations(partly_labelled())
-    assert observations.labelled.sum() == 30
-    assert observations.binned_factors.shape == (30, 2)
+    assert observations.labelled.sum() == 200
+    assert observations.binned_factors.shape == (200, 2)
     np.testing.assert_array_equal(
         observations.binned_factors, observations.factors[~np.isnan(observations.factors).any(axis=1)]
     )
