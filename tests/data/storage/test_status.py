@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from unweave.data.own.arrays import from_arrays
-from unweave.data.registry import find
 from unweave.data.recipe import Recipe, SourceFile
+from unweave.data.registry import find
 from unweave.data.storage.prepared import create_array, prepared
 from unweave.data.storage.status import describe, status
 
