@@ -33,7 +33,7 @@ def study(tmp_path, **folders):
     return uw.study.Results("small", pd.DataFrame(table), runs=tmp_path / "runs"), runs
 
 
-def test_a_report_links_to_pages_of_the_best_and_the_chosen_run(tmp_path, folder):
+def test_a_report_names_pages_of_the_best_and_the_chosen_run(tmp_path, folder):
     results, runs = study(tmp_path, data=str(folder))
     data = uw.data.load(str(folder))
     for seed, run in enumerate(runs):
@@ -46,7 +46,11 @@ def test_a_report_links_to_pages_of_the_best_and_the_chosen_run(tmp_path, folder
     text = (tmp_path / "report" / page.path).read_text(encoding="utf-8")
     assert re.findall(r'"detail":"[^"]*seed (\d)', text) == ["0", "1"]
     report = write_report(results, tmp_path / "report", papers=[], pages=[page]).read_text(encoding="utf-8")
-    assert f'<a href="{page.path}">' in report
+    assert f'<span data-file="{page.path}" title="beside this page">{page.path}</span>' in report
+    # Mailed alone, the report links to nothing that is not in it.
+    assert [
+        link for link in re.findall(r'href="([^"]*)"', report) if link[0] != "#" and link[:5] != "data:"
+    ] == []
     # A later report without it removes it.
     write_report(results, tmp_path / "report", papers=[])
     assert not (tmp_path / "report" / page.path).exists()

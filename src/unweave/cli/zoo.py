@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from unweave.cli import output
-from unweave.cli.options import Imports, load_extensions, parse_names
+from unweave.cli.options import Format, Imports, load_extensions, parse_names
 
 app = typer.Typer(
     help="List, show, check and publish trained models.",
@@ -31,8 +31,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("list")
-def list_models(json: Json = False) -> None:
-    """List the models that come with the package. In a pipe the columns are separated by tabs."""
+def list_models(json: Json = False, format: Format = None) -> None:
+    """List the models that come with the package.
+
+    In a pipe the columns are separated by tabs. --json prints all that is known, --format json the table.
+    """
     from unweave import zoo
 
     cards = [zoo.card(name) for name in zoo.names()]
@@ -43,11 +46,11 @@ def list_models(json: Json = False) -> None:
         (card.name, f"{card.steps:,}", *(_score(card, name) for name in ("mig", "dci", "sap")), card.summary)
         for card in cards
     ]
-    output.show_table(["NAME", "STEPS", "MIG", "DCI", "SAP", "SUMMARY"], rows)
+    output.show_table(["NAME", "STEPS", "MIG", "DCI", "SAP", "SUMMARY"], rows, format)
 
 
 @app.command()
-def show(name: Name, json: Json = False) -> None:
+def show(name: Name, json: Json = False, format: Format = None) -> None:
     """Show a model's card: how it was trained, its scores, and where its files and pictures are."""
     from unweave import zoo
 
@@ -66,13 +69,14 @@ def show(name: Name, json: Json = False) -> None:
     facts += [("protocol", _protocol(card.full))]
     facts += [(f"  {key}", f"{value:.4g}") for key, value in card.full.scores.items()]
     facts += [("folder", str(card.folder)), ("pictures", ", ".join(card.pictures))]
-    output.show_facts(facts)
+    output.show_facts(facts, format)
 
 
 @app.command()
 def evaluate(
     name: Name,
     quick: Annotated[bool, typer.Option("--quick", help="The scores of few points: seconds.")] = False,
+    format: Format = None,
 ) -> int:
     """Compute the scores of a model's card again, and compare. The exit code is 1 if one differs."""
     from unweave import zoo
@@ -82,7 +86,7 @@ def evaluate(
         (each.metric, f"{each.card:.6g}", f"{each.value:.6g}", "same" if each.same else "differs")
         for each in comparisons
     ]
-    output.show_table(["SCORE", "CARD", "NOW", "COMPARED"], rows)
+    output.show_table(["SCORE", "CARD", "NOW", "COMPARED"], rows, format)
     different = [each for each in comparisons if not each.same]
     if different:
         output.show_error(

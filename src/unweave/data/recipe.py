@@ -31,6 +31,9 @@ class SourceFile:
         its checksum, where that is known.
     at_most
         the bytes after which a download of unknown size is given up.
+    unpacked_size
+        of a .gz file whose content is checked when it is read: the bytes of that content. One that was gzipped again
+        is as good as the official one.
 
     Examples
     --------
@@ -43,6 +46,7 @@ class SourceFile:
     size: int | None = None
     sha256: str | None = None
     at_most: int = 10 << 30
+    unpacked_size: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,16 +46,22 @@ class Observations:
     shown: int
 
     @property
+    def labelled(self) -> AnyArray:
+        """Which observations have factors that are all known: a mask (n,)."""
+        unknown: AnyArray = np.any(np.isnan(self.factors), axis=1)
+        return ~unknown
+
+    @property
     def binned_factors(self) -> IntArray:
-        """Factors as whole numbers (n, K), the continuous ones in bins of equal width."""
-        space = self.data.space
+        """Factors of the labelled observations as whole numbers (m, K), continuous ones in bins of equal width."""
+        space, factors = self.data.space, self.factors[self.labelled]
         columns = [
-            discretise(self.factors[:, [column]], _BINS)[:, 0]
+            discretise(factors[:, [column]], _BINS)[:, 0]
             if isinstance(size, tuple)
-            else self.factors[:, column].astype(np.int64)
+            else factors[:, column].astype(np.int64)
             for column, size in enumerate(space.sizes)
         ]
-        return np.stack(columns, axis=1) if columns else np.zeros((len(self.images), 0), np.int64)
+        return np.stack(columns, axis=1) if columns else np.zeros((len(factors), 0), np.int64)
 
 
 def draw_observations(data: Dataset, seed: int = 0) -> Observations:

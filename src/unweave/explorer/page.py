@@ -222,7 +222,8 @@ def _model(
         "histograms": block.add(latents["histograms"], "u1"),
         "stages": list(decoder.outputs),
     }
-    matrices = factor_matrices(codes.mean, observations.binned_factors) if codes.encoded else {}
+    known = observations.labelled
+    matrices = factor_matrices(codes.mean[known], observations.binned_factors) if codes.encoded else {}
     content["matrices"] = {name: block.add(matrix) for name, matrix in matrices.items()}
     return content
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 from unweave.data.own.arrays import from_arrays
 from unweave.data.recipe import Recipe, SourceFile
+from unweave.data.registry import find
 from unweave.data.storage.prepared import create_array, prepared
 from unweave.data.storage.status import describe, status
 
@@ -105,9 +108,44 @@ def test_describe_is_json(tmp_path: Path) -> None:
         "size": 10,
         "sha256": "0" * 64,
         "at_most": 10 * 2**30,
+        "unpacked_size": None,
         "path": str(tmp_path / "a.bin"),
         "present": False,
         "found_size": None,
         "size_differs": False,
         "partial_size": 0,
     }
+
+
+def test_a_file_that_was_gzipped_again_is_usable(tmp_path: Path) -> None:
+    content = bytes(1000)
+    official = gzip.compress(content, 9, mtime=0)
+    source = SourceFile("a.gz", "https://example.org/a", size=len(official), unpacked_size=1000)
+    again = gzip.compress(content, 1, mtime=0) + b""
+    assert len(again) != len(official)
+    path = tmp_path / "a.gz"
+    states = {}
+    for name, data in {
+        "official": official,
+        "again": again,
+        "cut": again[:-5],
+        "other content": gzip.compress(bytes(999), 1),
+        "not gzipped": content,
+        "short": b"x",
+    }.items():
+        path.write_bytes(data)
+        found = status(recipe((source,)), tmp_path)
+        states[name] = found.state
+        assert found.files[0].size_differs == (found.state == "needs download")
+    assert states.pop("official") == states.pop("again") == "files present"
+    assert set(states.values()) == {"needs download"}
+
+
+def test_real_mnist_gzipped_again_needs_no_download() -> None:
+    folder = Path(os.environ.get("UNWEAVE_TEST_FILES", "")) / "mnist"
+    if not folder.is_dir():
+        pytest.skip("UNWEAVE_TEST_FILES has no mnist")
+    for name in ("mnist", "mnist_test"):
+        found = status(find(name), folder)
+        assert found.state in ("files present", "ready")
+        assert not any(file.size_differs for file in found.files)

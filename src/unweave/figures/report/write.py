@@ -68,7 +68,7 @@ def write_report(
     command
         what a reader types to make the report again; without it, the call of this function.
     pages
-        beside the report that it links to, as :func:`unweave.explorer.write_study_pages` writes them.
+        beside the report that it names, as :func:`unweave.explorer.write_study_pages` writes them.
 
     Returns
     -------
