@@ -55,7 +55,6 @@ function matrixTable(matrix) {
         },
       });
       cell.style.setProperty("--share", clamp(value, 0, 1));
-      cell.classList.toggle("strong", value > 0.55);
       return element("td", {}, cell);
     });
     return element("tr", { class: latent.active ? "" : "inactive" },
