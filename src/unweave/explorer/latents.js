@@ -9,9 +9,9 @@ function buildSliders() {
   byId("sliders").replaceChildren(...rows);
   const { latents, encoded } = model();
   const used = units().filter((unit) => unit.active).length;
-  const measure = latents.find((latent) => latent.measure)?.measure;
+  const measure = latents.find((latent) => latent.measure && !latent.category)?.measure;
   byId("latents-note").textContent = encoded
-    ? `${used} of ${units().length} in use, the most used first${measure ? `, by ${measure === "KL" ? "KL in nats" : measure}` : ""}. ` +
+    ? `${used} of ${units().length} in use, the most used first${measure ? `, by ${measure === "KL" ? "KL in nats" : "the standard deviation of their codes"}` : ""}. ` +
       "Grey hills show where the codes of all images lie, the bar where that of this image does."
     : "Grey hills show where codes of the prior lie.";
 }

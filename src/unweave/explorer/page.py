@@ -222,7 +222,9 @@ def _model(
         "histograms": block.add(latents["histograms"], "u1"),
         "stages": list(decoder.outputs),
     }
-    matrices = factor_matrices(codes.mean, observations.binned_factors) if codes.encoded else {}
+    matrices = {}
+    if codes.encoded:
+        matrices = factor_matrices(codes.mean[observations.labelled], observations.binned_factors)
     content["matrices"] = {name: block.add(matrix) for name, matrix in matrices.items()}
     return content
 

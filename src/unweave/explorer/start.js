@@ -81,17 +81,17 @@ function showModel(index) {
 
 // --- theme, link, names ---------------------------------------------------------------------------
 
+const darkSystem = matchMedia("(prefers-color-scheme: dark)");
+const isDark = () => (state.theme ? state.theme === "dark" : darkSystem.matches);
 function showTheme() {
-  const dark = state.theme ? state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   if (state.theme) document.documentElement.dataset.theme = state.theme;
   else delete document.documentElement.dataset.theme;
-  byId("theme-button").setAttribute("aria-pressed", String(dark));
-  return dark;
+  byId("theme-button").setAttribute("aria-pressed", String(isDark()));
 }
 
 function connectTools() {
   byId("theme-button").addEventListener("click", () => {
-    state.theme = showTheme() ? "light" : "dark";
+    state.theme = isDark() ? "light" : "dark";
     showTheme();
     changed("start");
     drawSwap();
@@ -134,9 +134,10 @@ function connectTools() {
   addEventListener("hashchange", () => {
     if (location.hash.slice(1) !== link()) showLink();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  darkSystem.addEventListener("change", () => {
     showTheme();
     changed("start");
+    drawSwap();
   });
 }
 
