@@ -74,13 +74,15 @@ function labelOf(column, columns = [column]) {
     const finish = (keep) => {
       if (done) return;
       done = true;
+      const leaving = document.activeElement !== input; // for another part of the page
       input.replaceWith(button);
+      if (!leaving) pencil.focus();
       if (keep) setName(column, input.value.trim());
-      pencil.focus();
     };
     input.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") finish(true);
-      if (event.key === "Escape") finish(false);
+      if (event.key !== "Enter" && event.key !== "Escape") return;
+      event.preventDefault(); // or Enter would press the pencil, which has the focus now
+      finish(event.key === "Enter");
     });
     input.addEventListener("blur", () => finish(true));
     button.replaceWith(input);

@@ -38,12 +38,15 @@ class Observations:
         (n, K), or (n, 0); NaN where a label is not known.
     shown
         so many of them, the first ones, are on the page.
+    files
+        the names of their files, or none.
     """
 
     data: Dataset
     images: AnyArray
     factors: FloatArray
     shown: int
+    files: tuple[str, ...] = ()
 
     @property
     def labelled(self) -> BoolArray:
@@ -74,6 +77,7 @@ def draw_observations(data: Dataset, seed: int = 0) -> Observations:
     ((6, 8, 8, 1), (6, 1), 6)
     """
     rng = np.random.default_rng(seed)
+    files: tuple[str, ...] = ()
     if not data.finite:
         factors = data.sample_factors(_FOR_SCORES, rng)
         images = data.images(factors, rng)
@@ -84,15 +88,17 @@ def draw_observations(data: Dataset, seed: int = 0) -> Observations:
             rows = rng.permutation(len(data))[:_FOR_SCORES]
         factors = data.factors(rows)
         images = data.images(rows, rng)
+        files = tuple(data.files[row] for row in rows) if data.files is not None else ()
     pixels = math.prod(data.image_shape[:2]) if data.is_images else math.prod(data.image_shape)
     shown = min(_MOST, len(images), max(64, _PIXELS // pixels))
-    return Observations(data, images, np.asarray(factors, np.float64), shown)
+    return Observations(data, images, np.asarray(factors, np.float64), shown, files)
 
 
 def observation_content(observations: Observations, block: ArrayBlock) -> dict[str, Any]:
     """The observations as JSON has them: pictures as one sheet, other arrays as curves."""
     data, images = observations.data, observations.images[: observations.shown]
     content: dict[str, Any] = {"count": observations.shown, "factors": _factors(data)}
+    content["files"] = list(observations.files[: observations.shown])
     content["factor_values"] = block.add(observations.factors[: observations.shown])
     if data.is_images:
         sheet, columns = _sheet(images)

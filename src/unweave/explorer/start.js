@@ -27,7 +27,7 @@ function changed(what, column = -1) {
     drawSelection();
     drawRelation();
   } else if (what === "factors") {
-    buildFactors();
+    keepingFocus(buildFactors);
     drawRelation();
   } else if (what === "names") {
     buildAll();
@@ -35,7 +35,18 @@ function changed(what, column = -1) {
   writeLink();
 }
 
-function buildAll() {
+// What is built anew keeps the focus where the keyboard left it: on the control with the same number in its region.
+function keepingFocus(build) {
+  const controls = (region) => [...region.querySelectorAll("button, input, select, [tabindex]")];
+  const focused = document.activeElement;
+  const id = focused?.parentElement?.closest("[id]")?.id;
+  const number = id ? controls(byId(id)).indexOf(focused) : -1;
+  build();
+  if (number >= 0 && !focused.isConnected) controls(byId(id))[number]?.focus({ preventScroll: true });
+}
+
+const buildAll = () => keepingFocus(buildParts);
+function buildParts() {
   byId("detail").textContent = `${model().name}: ${model().detail}`;
   buildModels();
   buildImages();
@@ -117,6 +128,17 @@ function connectTools() {
     setTimeout(() => URL.revokeObjectURL(address), 1000);
     const directory = model().directory || "RUN";
     say(`names.json is saved. Keep the names in the run: unweave names ${directory} names.json`);
+  });
+  // Arrow keys go through a group of choices.
+  addEventListener("keydown", (event) => {
+    const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+    const group = event.target.matches?.("[role=radio]") && event.target.closest("[role=radiogroup]");
+    if (!by || !group) return;
+    event.preventDefault();
+    const choices = [...group.querySelectorAll("[role=radio]")];
+    const next = choices[(choices.indexOf(event.target) + by + choices.length) % choices.length];
+    next.focus();
+    next.click();
   });
   // A link within the page would replace the view in the address.
   byId("skip").addEventListener("click", (event) => {
