@@ -19,7 +19,13 @@ import numpy as np
 TURNS, IMAGES_A_TURN, PLAIN_IMAGES_A_TURN, DRAWN = 7, 20, 2, 60
 GOAL = 30  # decoded images a second, in the page
 
-OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage")
+OPTIONS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-dev-shm-usage",
+)
 
 # Dense layers and convolutions as their formulas have them; all other layers are the page's own.
 PLAIN_KINDS = """
@@ -38,7 +44,8 @@ const PLAIN = {
     const { image: [inChannels, inHeight, inWidth], result: [outChannels, outHeight, outWidth] } = layer.options;
     const { kernel: [kernelHeight, kernelWidth], stride, padding, transposed } = layer.options;
     return (out, x) => {
-      for (let o = 0; o < outChannels; o++) out.fill(bias ? bias[o] : 0, o * outHeight * outWidth, (o + 1) * outHeight * outWidth);
+      const plane = outHeight * outWidth;
+      for (let o = 0; o < outChannels; o++) out.fill(bias ? bias[o] : 0, o * plane, (o + 1) * plane);
       const [height, width] = transposed ? [inHeight, inWidth] : [outHeight, outWidth];
       const [tall, wide] = transposed ? [outHeight, outWidth] : [inHeight, inWidth];
       for (let o = 0; o < outChannels; o++)
@@ -50,12 +57,10 @@ const PLAIN = {
                   const row = y * stride[0] - padding[0] + ky, column = z * stride[1] - padding[1] + kx;
                   if (row < 0 || row >= tall || column < 0 || column >= wide) continue;
                   const small = y * width + z, large = row * wide + column;
-                  if (transposed)
-                    out[o * tall * wide + large] +=
-                      x[i * height * width + small] * weight[((i * outChannels + o) * kernelHeight + ky) * kernelWidth + kx];
-                  else
-                    out[o * height * width + small] +=
-                      x[i * tall * wide + large] * weight[((o * inChannels + i) * kernelHeight + ky) * kernelWidth + kx];
+                  const pair = transposed ? i * outChannels + o : o * inChannels + i;
+                  const factor = weight[(pair * kernelHeight + ky) * kernelWidth + kx];
+                  if (transposed) out[o * tall * wide + large] += x[i * height * width + small] * factor;
+                  else out[o * height * width + small] += x[i * tall * wide + large] * factor;
                 }
     };
   },
@@ -78,7 +83,8 @@ window.programs = {{
 }};
 return Object.values(programs).map(([ours, plain, input]) => {{
   const [one, other] = [ours(input), plain(input)];
-  return Math.max(...Object.keys(one).map((name) => Math.max(...one[name].map((v, i) => Math.abs(v - other[name][i])))));
+  const error = (name) => Math.max(...one[name].map((value, i) => Math.abs(value - other[name][i])));
+  return Math.max(...Object.keys(one).map(error));
 }});"""
 
 TURN = """const [ours, plain, input] = programs[arguments[0]];
@@ -149,7 +155,9 @@ def measure(driver: Any, page: Path) -> None:
     )
     worst = max(driver.execute_script(PREPARE))
     assert worst < 1e-4, f"the kernels differ from their formulas by {worst}"
-    print(f"64 x 64 pixels, in {driver.capabilities['browserName']} {driver.capabilities['browserVersion']}, one thread")
+    print(
+        f"64 x 64 pixels, in {driver.capabilities['browserName']} {driver.capabilities['browserVersion']}, one thread"
+    )
     print(f"{'':8}{'images/s':>10}{'formulas':>10}{'ratio':>8}")
     for what in ("encode", "decode"):
         turns = [
@@ -158,7 +166,9 @@ def measure(driver: Any, page: Path) -> None:
         ours, plain = (statistics.median(speeds) for speeds in zip(*turns[1:], strict=True))
         print(f"{what:8}{ours:>10.0f}{plain:>10.0f}{ours / plain:>8.1f}")
     drawn = statistics.median(driver.execute_async_script(DRAW, DRAWN) for _ in range(3))
-    print(f"decoded by a worker and drawn: {drawn:.0f} images/s (goal: {GOAL}); load {os.getloadavg()[0]:.1f}")
+    print(
+        f"decoded by a worker and drawn: {drawn:.0f} images/s (goal: {GOAL}); load {os.getloadavg()[0]:.1f}"
+    )
 
 
 if __name__ == "__main__":

@@ -435,8 +435,9 @@ const behind = (element) => {
 };
 const ratios = [];
 for (const one of document.body.querySelectorAll("*")) {
-  const hasText = one.tagName === "SELECT" || [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-  if (!hasText || one.disabled || ["SCRIPT", "NOSCRIPT", "OPTION"].includes(one.tagName) || !one.checkVisibility()) continue;
+  const hasText = [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+  if (!(hasText || one.tagName === "SELECT") || one.disabled || !one.checkVisibility()) continue;
+  if (["SCRIPT", "NOSCRIPT", "OPTION"].includes(one.tagName)) continue;
   const back = behind(one), front = over(parse(getComputedStyle(one).color), back);
   const [low, high] = [luminance(front), luminance(back)].sort((a, b) => a - b);
   ratios.push([(high + 0.05) / (low + 0.05), `${one.tagName}.${one.className} ${one.textContent.slice(0, 30)}`]);
@@ -640,7 +641,10 @@ def test_continuous_factors_and_rows_without_labels(page, tmp_path):
     labelled = ~np.isnan(values)
     binned = discretise(values[labelled][:, None], 10)
     expected = mutual_information_matrix(discretise(codes[labelled]), binned) / entropy(binned)
-    shown = [[float(cell.text) for cell in row.find_elements("css selector", ".cell")] for row in page.all(".matrix tbody tr")]
+    shown = [
+        [float(cell.text) for cell in row.find_elements("css selector", ".cell")]
+        for row in page.all(".matrix tbody tr")
+    ]
     order = [int(row.get_attribute("data-column")) for row in page.all(".slider")]
     np.testing.assert_allclose(shown, expected[order], atol=0.02)
 
@@ -654,7 +658,9 @@ def test_own_photographs_without_factors_and_fifty_latents(page, photographs, tm
     page.open(write_page([run], tmp_path / "photographs.html", data, title, names))
     assert page.value("document.title") == title
     assert page.find("#title").text == title
-    assert re.fullmatch(r"Image 1 of 40 · <img src=x onerror=alert\(\d+\)>\.png", page.find("#picture-note").text)
+    assert re.fullmatch(
+        r"Image 1 of 40 · <img src=x onerror=alert\(\d+\)>\.png", page.find("#picture-note").text
+    )
     page.click("#pick-button")
     assert "<img" in page.find("#picker-images button").get_attribute("aria-label")
     assert not page.all("img")

@@ -36,8 +36,8 @@ class _Choice:
 def write_study_pages(results: Results, out: Path | str) -> list[ReportPage]:
     """Write ``out/explorer/DATA.html`` for every data set of a study.
 
-    The report holds the pages too, so that it can be sent alone, until they are more than 20 MB together: a larger letter
-    arrives nowhere. Those that come later are links to their files.
+    The report holds the pages too, so that it can be sent alone. Once they are more than 20 MB together, which few mail
+    servers take, later ones are only links to their files.
 
     A page has the run with the largest score (of the first of MIG, ... that the study has) and the run that would be
     chosen without labels (UDR, or else the ELBO). Where a run cannot be shown, because its weights or its data are not

@@ -98,7 +98,7 @@ class Link:
 
 @dataclass(frozen=True)
 class ReportPage:
-    """A page in which models can be explored: a file beside the report, and within it for a reader who has nothing else.
+    """A page in which models can be explored: a file beside the report, and within it for who has nothing else.
 
     Parameters
     ----------
