@@ -49,6 +49,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/networks.py
 	$(BIN)/python benchmarks/metrics.py
 	$(BIN)/python benchmarks/study.py
+	$(BIN)/python benchmarks/explorer.py
 
 # The exact versions that the lock file holds the project to, from what is installed now.
 lock:

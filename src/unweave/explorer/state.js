@@ -122,9 +122,9 @@ const noiseOf = (row, index = state.model) => {
 };
 const factorValue = (row, factor) => array(observations.factor_values)[row * factors.length + factor];
 function factorText(factor, value) {
-  const { values } = factors[factor];
-  if (values.length) return values[value] ?? String(value);
-  return Number.isInteger(value) ? String(value) : value.toPrecision(3);
+  const { values, continuous } = factors[factor];
+  if (Number.isNaN(value)) return "unknown";
+  return values[value] ?? (continuous ? String(Number(value.toPrecision(3))) : String(value));
 }
 
 // The factor that a latent tells most about.
