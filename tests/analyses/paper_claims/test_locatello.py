@@ -84,6 +84,13 @@ def test_what_explains_the_scores(simulate, verdicts, of_method, of_strength, ve
     assert verdicts(judged, "(d) The ranges") == [verdict]
 
 
+def test_shares_of_few_seeds_are_shown_without_an_interval(simulate):
+    judged = locatello_claims(simulate(GRID, noise, seeds=4))
+    shares = [claim for claim in judged if "matters more than the method" in claim.claim]
+    assert [claim.verdict for claim in shares] == ["not tested"] * 2
+    assert all("shares of variance" in claim.measured and "95 %" not in claim.reason for claim in shares)
+
+
 def test_metrics_that_agree(simulate, verdicts):
     def score(sign):
         def of_run(run, rng):

@@ -29,7 +29,7 @@ from unweave.analyses.paper_claims.claim import (
 from unweave.analyses.runs import disentanglement_scores, independent_noise, main_runs
 from unweave.analyses.selection import UNSUPERVISED_SCORES
 from unweave.analyses.selection_test import Selection, selection_tests
-from unweave.analyses.statistics.intervals import jackknife_interval
+from unweave.analyses.statistics.intervals import FEWEST, jackknife_interval
 from unweave.analyses.statistics.permutation import correlation_tests, trend_test
 from unweave.analyses.total_correlation import METRIC, mean_and_sampled
 from unweave.study.results import NotInStudyError, select
@@ -249,16 +249,17 @@ def _shares(table: pd.DataFrame) -> list[Claim]:
     counts = runs.groupby("method")["strength_index"].nunique()
     if (counts >= 2).sum() < 2:
         return [claim.not_tested("needs two methods with two strengths each") for claim in claims]
-    seeds = runs["seed"].unique().tolist()
-    if len(seeds) < 3:
-        return [claim.not_tested(f"needs three seeds, the study has {len(seeds)}") for claim in claims]
     whole = _variance_shares(runs, metrics)
-    left = [_variance_shares(runs[runs["seed"] != seed], metrics) for seed in seeds]
     method, strength, rest = whole
+    seeds = runs["seed"].unique().tolist()
     text = (
         f"mean over {len(metrics)} metrics of the adjusted shares of variance: method {method:.0%}, strength "
         f"{strength:.0%}, the rest (seeds) {rest:.0%}"
     )
+    if len(seeds) < FEWEST:
+        why = f"an interval needs {FEWEST} seeds, the study has {len(seeds)}"
+        return [claim.with_measured(text, runs).not_tested(why) for claim in claims]
+    left = [_variance_shares(runs[runs["seed"] != seed], metrics) for seed in seeds]
     result = []
     for claim, index in zip(claims, (1, 2), strict=True):
         difference = whole[index] - method
