@@ -226,6 +226,12 @@ def test_an_image_is_dropped_on_the_page(page, vae_page, vaes):
     )
     page.click("#models button:nth-child(2)")
     assert page.find("#picture-note").text == "Yours: dropped.png"
+    # A link has its code, not the image.
+    seen, link = code(page), page.link()
+    page.open(vae_page, link)
+    np.testing.assert_allclose(code(page), seen, atol=1e-3)
+    assert page.find("#picture-note").text == "A code without an image."
+    assert not page.find(".slider .posterior").is_displayed()
 
 
 def test_another_image_and_back_to_its_code(page, vae_page):
