@@ -706,6 +706,8 @@ def test_a_notebook_shows_it_as_a_cell(page, vaes, tmp_path):
         page.settle()
         drag(page, ".strip-images", 0.9, click=True)
         assert page.pixels("#pictures .picture:last-child canvas").any()
+        page.click("#link-button")
+        assert page.find("#message").text.startswith("A link needs the explorer's own file: add #z=")
     finally:
         page.driver.switch_to.default_content()
 
