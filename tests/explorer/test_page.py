@@ -473,8 +473,9 @@ def test_the_theme_follows_the_system_until_one_is_chosen(page, vae_page):
         for scheme in ("dark", "light"):
             media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
             page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+            pressed = str(scheme == "dark").lower()
+            page.wait(f"return document.getElementById('theme-button').ariaPressed === '{pressed}'")
             seen[scheme] = page.value(color)
-            assert page.find("#theme-button").get_attribute("aria-pressed") == str(scheme == "dark").lower()
         assert seen["dark"] != seen["light"]
         page.click("#theme-button")
         assert page.value(color) == seen["dark"]
