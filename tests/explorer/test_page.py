@@ -226,6 +226,12 @@ def test_an_image_is_dropped_on_the_page(page, vae_page, vaes):
     )
     page.click("#models button:nth-child(2)")
     assert page.find("#picture-note").text == "Yours: dropped.png"
+    # A link has its code, not the image.
+    seen, link = code(page), page.link()
+    page.open(vae_page, link)
+    np.testing.assert_allclose(code(page), seen, atol=1e-3)
+    assert page.find("#picture-note").text == "A code without an image."
+    assert not page.find(".slider .posterior").is_displayed()
 
 
 def test_another_image_and_back_to_its_code(page, vae_page):
@@ -467,8 +473,9 @@ def test_the_theme_follows_the_system_until_one_is_chosen(page, vae_page):
         for scheme in ("dark", "light"):
             media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
             page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+            pressed = str(scheme == "dark").lower()
+            page.wait(f"return document.getElementById('theme-button').ariaPressed === '{pressed}'")
             seen[scheme] = page.value(color)
-            assert page.find("#theme-button").get_attribute("aria-pressed") == str(scheme == "dark").lower()
         assert seen["dark"] != seen["light"]
         page.click("#theme-button")
         assert page.value(color) == seen["dark"]
@@ -698,8 +705,12 @@ def test_a_notebook_shows_it_as_a_cell(page, vaes, tmp_path):
     try:
         page.wait("return document.documentElement?.dataset.ready === 'true'")
         page.settle()
-        drag(page, ".strip-images", 0.9, click=True)
-        assert page.pixels("#pictures .picture:last-child canvas").any()
+        before, image = code(page), page.pixels("#pictures .picture:last-child canvas")
+        press(page, ".strip-images", *["\ue014"] * 10)
+        assert not np.array_equal(code(page), before)
+        assert (page.pixels("#pictures .picture:last-child canvas") != image).any()
+        page.run("document.getElementById('link-button').click()")
+        assert page.find("#message").text.startswith("A link needs the explorer's own file: add #z=")
     finally:
         page.driver.switch_to.default_content()
 

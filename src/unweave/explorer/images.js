@@ -42,7 +42,7 @@ function drawDecoded() {
 function noteStart() {
   const note = byId("picture-note");
   if (state.start === "own") note.textContent = `Yours: ${state.own.name}`;
-  else if (state.start === "mean") note.textContent = "The centre of the codes.";
+  else if (state.start === "mean") note.textContent = moved() ? "A code without an image." : "The centre of the codes.";
   else if (!model().encoded) note.textContent = `Sample ${state.start + 1} of the prior.`;
   else {
     const facts = factors.map(({ name }, factor) => `${name} ${factorText(factor, factorValue(state.start, factor))}`);

@@ -108,6 +108,8 @@ function connectTools() {
     drawSwap();
   });
   byId("link-button").addEventListener("click", async () => {
+    // In a notebook or a report the page has no address of its own.
+    if (location.protocol === "about:") return say(`A link needs the explorer's own file: add #${link()} to its address.`);
     const address = `${location.href.split("#")[0]}#${link()}`;
     try {
       await navigator.clipboard.writeText(address);

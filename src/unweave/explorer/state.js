@@ -287,7 +287,7 @@ function link() {
   };
   const first = units().filter((unit) => unit.columns.length === 1);
   put("m", state.model, 0);
-  put("i", state.start === "own" ? 0 : state.start, 0);
+  put("i", state.start === "own" ? "mean" : state.start, 0); // the user's image is in no link, only its code
   if (moved()) parts.set("z", Array.from(state.code, (value) => Number(value.toFixed(3))).join("_"));
   if (state.noise && state.noiseChanged)
     parts.set("e", Array.from(state.noise, (value) => Number(value.toFixed(2))).join("_"));
