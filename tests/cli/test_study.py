@@ -126,6 +126,17 @@ def test_plan_does_nothing(run, study, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_all_missing_data_sets_are_named_at_once(run, study, tmp_path):
+    several = ["--set", "data=[shapes3d,cars3d,dsprites]", "-o", tmp_path / "out"]
+    code, printed, _ = run("study", "plan", study, "--no-measure", *several)
+    assert code == 0
+    assert "shapes3d, cars3d: unweave data get shapes3d cars3d" in printed
+    code, _, errors = run("study", "run", study, "--set", "data=[shapes3d,cars3d]", "-o", tmp_path / "out")
+    assert code == 1
+    assert "unweave data get shapes3d" in errors
+    assert "unweave data get cars3d" in errors
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [

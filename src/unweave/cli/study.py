@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -115,6 +116,9 @@ def plan(
     missing = missing_methods(jobs)
     if missing:
         facts.append(("not in this version", ", ".join(missing)))
+    absent = _absent(dict.fromkeys(job.data for job in left))
+    if absent:
+        facts.append(("not on this machine", f"{', '.join(absent)}: unweave data get {' '.join(absent)}"))
     if measure and left and not missing:
         facts += estimate(folder, left)
     output.show_facts(facts, format)
@@ -123,6 +127,16 @@ def plan(
 def _stored_text(stored: int, planned: int, skipped: bool) -> str:
     what = "left out" if skipped else "--skip-stored leaves them out"
     return f"the scores of {stored:,} of {planned:,} runs are stored; {what}"
+
+
+def _absent(names: Iterable[str]) -> list[str]:
+    """The data sets of these names whose files would have to be downloaded."""
+    from unweave.data import registry
+    from unweave.data.storage.prepared import data_folder
+    from unweave.data.storage.status import status
+
+    known = [registry.find(name) for name in names if name in registry.names()]
+    return [each.name for each in known if status(each, data_folder() / each.name).state == "needs download"]
 
 
 def _needs(job: Any) -> str:

@@ -314,5 +314,7 @@ def _say_what_is_kept(folder: Path) -> None:
     from unweave.training.run import steps_done
 
     done = steps_done(folder)
-    kept = f"kept up to step {done:,} in {folder}" if done else f"nothing was kept in {folder}"
-    print(f"{kept}; the same command goes on from there", file=sys.stderr)
+    if done:
+        print(f"kept up to step {done:,} in {folder}; the same command goes on from there", file=sys.stderr)
+    else:
+        print(f"nothing was kept in {folder}: the same command begins anew", file=sys.stderr)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,6 @@ import pytest
 
 from unweave.data.own.arrays import from_arrays
 from unweave.data.recipe import Recipe, SourceFile
-from unweave.data.registry import find
 from unweave.data.storage.prepared import create_array, prepared
 from unweave.data.storage.status import describe, status
 
@@ -141,11 +140,13 @@ def test_a_file_that_was_gzipped_again_is_usable(tmp_path: Path) -> None:
     assert set(states.values()) == {"needs download"}
 
 
-def test_real_mnist_gzipped_again_needs_no_download() -> None:
-    folder = Path(os.environ.get("UNWEAVE_TEST_FILES", "")) / "mnist"
-    if not folder.is_dir():
-        pytest.skip("UNWEAVE_TEST_FILES has no mnist")
-    for name in ("mnist", "mnist_test"):
-        found = status(find(name), folder)
-        assert found.state in ("files present", "ready")
-        assert not any(file.size_differs for file in found.files)
+def test_files_of_the_data_set_beside_will_do(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    for name, size in (("a.bin", 10), ("b.bin", 5)):
+        (tmp_path / "other" / name).write_bytes(b"x" * size)
+    shared = replace(recipe(), beside="other")
+    assert status(recipe(), tmp_path / "toy").state == "needs download"
+    found = status(shared, tmp_path / "toy")
+    assert (found.state, found.folder) == ("files present", tmp_path / "other")
+    (tmp_path / "toy").mkdir()  # a folder of its own comes first
+    assert status(shared, tmp_path / "toy").state == "needs download"

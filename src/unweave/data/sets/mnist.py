@@ -132,10 +132,7 @@ def load_test(folder: Path) -> Dataset:
     >>> uw.data.find("mnist_test").images
     '10,000 of 28x28, grey'
     """
-    beside = folder.parent / "mnist"
-    return load(
-        beside if beside.is_dir() and not folder.is_dir() else folder, split="test", name="mnist_test"
-    )
+    return load(TEST_RECIPE.folder_of_files(folder), split="test", name="mnist_test")
 
 
 _load_fashion = partial(load, space=FASHION_SPACE, name="fashion_mnist", files=FASHION_FILES)
@@ -166,6 +163,7 @@ TEST_RECIPE = Recipe(
     citation=RECIPE.citation,
     load=load_test,
     files=FILES,
+    beside="mnist",
 )
 FASHION_RECIPE = Recipe(
     name="fashion_mnist",

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from unweave.data.recipe import Recipe, SourceFile
-from unweave.errors import DataError
-from unweave.files import open_regular
 
 State = Literal["ready", "offline", "files present", "needs download"]
 PARTIAL_SUFFIX = ".part"
@@ -95,6 +93,7 @@ def status(recipe: Recipe, folder: Path) -> Status:
     >>> status(uw.data.find("mnist"), uw.data.data_folder() / "mnist").state
     'needs download'
     """
+    folder = recipe.folder_of_files(folder)
     files = find_files(recipe, folder)
     is_prepared = _is_prepared(folder)
     return Status(
@@ -181,11 +180,11 @@ def _unpacks_to(path: Path, size: int | None) -> bool:
     if size is None:
         return False
     try:
-        with open_regular(path) as file:
+        with open(path, "rb") as file:  # a regular one, or a link to one
             begins = file.read(2)
             file.seek(-4, os.SEEK_END)
             return begins == b"\x1f\x8b" and int.from_bytes(file.read(4), "little") == size % (1 << 32)
-    except (OSError, DataError):
+    except OSError:
         return False
 
 
