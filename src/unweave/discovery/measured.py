@@ -12,6 +12,7 @@ from unweave.training.run import Run
 USED_KL = 0.05  # nats per photograph, below which a latent is noise
 REAL = 3.0  # standard errors by which drawings must beat the mean photograph
 LEAST_EXPLAINED = 0.02
+LEAST_SHARE = 0.003  # of the variation that a latent must draw to matter
 _AT_A_TIME = 256
 _COMPARED = 600  # photographs in the test of free combination
 _COMPONENTS = 15

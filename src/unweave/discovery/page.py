@@ -21,6 +21,7 @@ from markupsafe import Markup
 from unweave.arrays import AnyArray
 from unweave.data.files.images import read_image
 from unweave.discovery.factors import Factor, traversal_codes
+from unweave.discovery.stability import EXPECTED_PURITY
 from unweave.discovery.sureness import agreement_words, relation_words
 from unweave.errors import UnweaveError
 
@@ -82,7 +83,9 @@ def render_page(result: Discovery, has_explorer: bool) -> str:
         unreadable=_cut(result.photographs.unreadable),
         duplicates=_cut(_duplicates(result)),
         choices=result.plan.choices,
-        scores=result.selected.scores,
+        pilot=result.selected.pilot,
+        final=result.selected.final,
+        by_chance=EXPECTED_PURITY,
         chosen=result.selected.trained,
         labels=bool(result.labels),
         has_explorer=has_explorer,

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unweave.discovery.factors import ENOUGH_PHOTOGRAPHS, Factor
+from unweave.discovery.factors import ENOUGH_PHOTOGRAPHS, HIGH_AGREEMENT, Factor
 from unweave.discovery.labels import LabelColumn, useless_labels
 from unweave.discovery.selection import Selected
+from unweave.discovery.stability import EXPECTED_PURITY
 
 _WELL_EXPLAINED = 0.6
 
@@ -65,14 +66,15 @@ def how_sure(selected: Selected, factors: Sequence[Factor], distinct: int, unsee
     )
     if any(factor.status == "reproduced" for factor in factors):
         texts.append(
-            f"Training began anew {selected.seeds} times. A factor counts as reproduced only if it came back each time "
-            "more exactly than it would if the computer divided up the same differences in an arbitrary way; "
-            "the chance that one of them is such an accident is below 5 in 100."
+            f"Training began anew {selected.seeds} times. A factor counts as reproduced only if it came back "
+            "more exactly than it would if the computer divided up the same differences in an arbitrary way each time; "
+            "the chance that any of them is such an accident is below 5 in 100."
         )
     else:
         texts.append(
-            f"Training began anew {selected.seeds} times, and each time the computer divided up the differences "
-            "between the photographs in another way. Each of these ways is as good as the others."
+            f"Training began anew {selected.seeds} times, and the computer divided up the differences between the "
+            "photographs in ways that do not agree better than arbitrary ones can. Each of these ways may be as good "
+            "as the others."
         )
     texts.append(
         "Reproduced does not mean that a factor is one thing in the world. It may mix two that go together in your "
@@ -87,10 +89,10 @@ def not_discovered(
     """What the factors do not cover."""
     measured = selected.measured
     texts = list(notes)
-    idle = sum(scores.seeds - scores.learned for scores in selected.scores)
+    idle = selected.final.seeds - selected.final.learned
     if idle and measured.draws_new_photographs:
         texts.append(
-            f"{_count(idle, 'run')} learned nothing and {'was' if idle == 1 else 'were'} not compared."
+            f"{_count(idle, 'training')} learned nothing and {'was' if idle == 1 else 'were'} not compared."
         )
     left = 1 - max(0.0, measured.explained)
     if measured.draws_new_photographs:
@@ -124,13 +126,14 @@ def not_discovered(
 def agreement_words(factor: Factor) -> str:
     """How well a factor came back, in a sentence."""
     exact = (
-        f"agreement {factor.agreement:.2f} of 1, where arbitrary axes reach {factor.expected:.2f} on average"
+        f"agreement {factor.agreement:.2f} of 1; {factor.purity:.0%} of what the other trainings know of it is in one "
+        f"of their numbers, where dividing up in an arbitrary way gives {EXPECTED_PURITY:.0%} or less on average"
     )
     if factor.status == "reproduced":
-        return f"Came back each time ({exact})."
+        return f"Came back ({exact})."
     if np.isclose(factor.agreement, 0):
         return "Did not come back in other trainings."
-    if factor.agreement <= factor.expected:
+    if factor.purity <= EXPECTED_PURITY or factor.agreement < HIGH_AGREEMENT:
         return f"Did not come back ({exact})."
     return f"Came back in part, but chance alone does as well too often to be sure ({exact})."
 
