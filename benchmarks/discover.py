@@ -19,7 +19,7 @@ from PIL import Image
 
 import unweave as uw
 
-IMAGES = 1_000
+IMAGES = 3_000
 NAMES = ("dsprites", "isomap_faces", "coil20", "mnist", "mixed", "noise", "fifty")
 
 

@@ -57,8 +57,8 @@ class Plan:
     ----------
     side, width
         of the images in pixels, and of the network (1: the papers').
-    reconstruction, latent_size
-        of the method.
+    reconstruction, variance, latent_size
+        of the method; the variance of a pixel, 1 where the likelihood has none.
     steps, batch_size, learning_rate
         of the training.
     settings, pilot_steps
@@ -72,6 +72,7 @@ class Plan:
     side: int
     width: float
     reconstruction: str
+    variance: float
     latent_size: int
     steps: int
     pilot_steps: int
@@ -126,14 +127,25 @@ def choose(
     measure = seconds_per_step or (lambda plan: measure_seconds(plan, photographs))
     rows = _sample(photographs.distinct)
     small = photographs.small[rows]
-    reconstruction, likelihood = _choose_likelihood(photographs.images[rows])
+    reconstruction, variance, likelihood = _choose_likelihood(photographs.images[rows])
     latents, latents_choice = _choose_latents(small, latent_size)
     batch_size = 64 if len(photographs.distinct) >= 100 else 16
     settings = _settings(reconstruction) if strength is None else (_tcvae(strength),)
 
     def plan(side: int, width: float, steps: int, pilot: int, used: Sequence[Setting], seeds: int) -> Plan:
         return Plan(
-            side, width, reconstruction, latents, steps, pilot, batch_size, 1e-3, tuple(used), seeds, ()
+            side,
+            width,
+            reconstruction,
+            variance,
+            latents,
+            steps,
+            pilot,
+            batch_size,
+            1e-3,
+            tuple(used),
+            seeds,
+            (),
         )
 
     if photographs.side < 64:
@@ -288,20 +300,30 @@ def _runs_in_words(plan: Plan) -> str:
     )
 
 
-def _choose_likelihood(images: AnyArray) -> tuple[str, Choice]:
+def _choose_likelihood(images: AnyArray) -> tuple[str, float, Choice]:
     values = np.asarray(images).reshape(-1)
     extreme = float(np.mean((values <= 25) | (values >= 230)))
     if extreme >= 0.9:
-        return "bernoulli", Choice(
-            "Measure of likeness",
-            "black or white (Bernoulli)",
-            f"{extreme:.0%} of all pixels are nearly black or white: a drawing is judged by whether each pixel is on.",
+        return (
+            "bernoulli",
+            1.0,
+            Choice(
+                "Measure of likeness",
+                "black or white (Bernoulli)",
+                f"{extreme:.0%} of all pixels are nearly black or white: a drawing is judged by whether each pixel "
+                "is on.",
+            ),
         )
-    return "gaussian_learned", Choice(
-        "Measure of likeness",
-        "shades (Gaussian, its width learned)",
-        f"Only {extreme:.0%} of all pixels are nearly black or white: a drawing is judged by how far each pixel's "
-        "shade is off, compared with how exactly these photographs can be drawn at all.",
+    variance = max(float(np.var(np.asarray(images) / 255, axis=0).mean()), 1e-4)
+    return (
+        "gaussian",
+        variance,
+        Choice(
+            "Measure of likeness",
+            f"shades (Gaussian, standard deviation {variance**0.5:.2g})",
+            f"Only {extreme:.0%} of all pixels are nearly black or white: a drawing is judged by how far each pixel's "
+            "shade is off, compared with how much a pixel varies from photograph to photograph.",
+        ),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from unweave.arrays import FloatArray, IntArray
 from unweave.discovery.labels import LabelColumn, Relation, relate
-from unweave.discovery.measured import LEAST_SHARE, Measured
+from unweave.discovery.measured import Measured
 from unweave.discovery.selection import Selected
 from unweave.discovery.stability import AxisStability
 
@@ -80,7 +80,7 @@ def describe_factors(
     measured, stability = selected.measured, selected.stability
     if not measured.draws_new_photographs:
         return ()
-    latents = [int(one) for one in np.flatnonzero(measured.used) if measured.shares[one] >= LEAST_SHARE]
+    latents = [int(one) for one in np.flatnonzero(measured.used)]
     enough = len(distinct) >= ENOUGH_PHOTOGRAPHS
     status = {latent: _status(stability, latent, enough) for latent in latents}
     latents.sort(key=lambda latent: (status[latent] != "reproduced", -measured.shares[latent]))

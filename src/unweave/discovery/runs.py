@@ -91,20 +91,21 @@ def create_method(plan: Plan, setting: Setting, data: Dataset) -> Method:
     """The untrained method of a setting.
 
     The strength grows over the first fifth of the steps: a pressure that is there from the beginning can silence
-    latents before they have learned anything.
+    latents before they have learned anything. A Gaussian of the plan's variance v is one of variance 1 whose other
+    terms are multiplied by v.
     """
-    strength = setting.hyperparameters["beta"]
-    ramp = max(1, plan.steps // 5)
-    start = min(1.0, strength) if setting.method == "beta_tcvae" else 0.1 * strength
-    beta = {"start": start, "end": strength, "steps": ramp} if start < strength else strength
-    return create(
-        setting.method,
-        data,
-        beta=beta,
-        latent_size=plan.latent_size,
-        reconstruction=plan.reconstruction,
-        architecture={"name": "conv", "width": plan.width},
-    )
+    strength, ramp = setting.hyperparameters["beta"], max(1, plan.steps // 5)
+    common: dict[str, Any] = {
+        "latent_size": plan.latent_size,
+        "reconstruction": plan.reconstruction,
+        "architecture": {"name": "conv", "width": plan.width},
+    }
+    if setting.method == "beta_vae":
+        beta = plan.variance * strength
+        return create("beta_vae", data, beta={"start": 0.1 * beta, "end": beta, "steps": ramp}, **common)
+    weight = {"start": 0.0, "end": plan.variance * (strength - 1), "steps": ramp}
+    correlation = [{"name": "total_correlation", "weight": weight}] if strength > 1 else []
+    return create("beta_vae", data, beta=plan.variance, extra_terms=correlation, **common)
 
 
 def train_runs(

@@ -9,7 +9,7 @@ import numpy as np
 
 from unweave.arrays import IntArray
 from unweave.discovery.choices import Setting
-from unweave.discovery.measured import LEAST_SHARE, Measured, free_combination, noise_in_unused
+from unweave.discovery.measured import Measured, free_combination, noise_in_unused
 from unweave.discovery.runs import TrainedRun
 from unweave.discovery.stability import AxisStability, axis_stability
 from unweave.errors import UnweaveError
@@ -126,9 +126,7 @@ def _compare(
     axes = [axis_stability(codes, used, index) for index in range(len(compared))]
     ranking = _ranking(codes, [measured[row].kl for row in compared])
     is_real = len(learned) >= FEWEST_MODELS
-    counts = [
-        _reproducible(one, measured[row]) if is_real else 0.0 for one, row in zip(axes, compared, strict=True)
-    ]
+    counts = [float(one.beyond_chance.sum()) if is_real else 0.0 for one in axes]
     # The one with most reproducible axes; then the one that others agree with most.
     index = max(range(len(compared)), key=lambda i: (counts[i], ranking[i], measured[compared[i]].explained))
     row = compared[index]
@@ -144,12 +142,6 @@ def _compare(
         noise_in_unused(trained[row].run, measured[row], unseen),
     )
     return scores, row, axes[index], len(compared)
-
-
-def _reproducible(stability: AxisStability, measured: Measured) -> float:
-    """How many of the latents that matter came back: their agreement beyond chance, less where it is below chance."""
-    matters = measured.used & (measured.shares >= LEAST_SHARE)
-    return float(stability.beyond_chance[matters].sum())
 
 
 def _ranking(codes: Sequence[np.ndarray], kl: Sequence[np.ndarray]) -> list[float]:

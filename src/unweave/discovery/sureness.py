@@ -105,11 +105,9 @@ def not_discovered(
     unused = int((~measured.used).sum())
     if unused:
         texts.append(
-            f"{_count(unused, 'number')} of {len(measured.used)} stayed unused: the computer had no need for more."
+            f"{_count(unused, 'number')} of {len(measured.used)} stayed unused, or changed the drawings too "
+            "little to be shown."
         )
-    weak = int(measured.used.sum()) - len(factors)
-    if measured.draws_new_photographs and weak > 0:
-        texts.append(f"{_count(weak, 'further number')} changed the drawings too little to be shown.")
     texts.append(
         "Things that turn in a circle (a direction, the hour) and things without an order (the kind of object) do not "
         "fit on a scale from low to high. They are often missed, or spread over several factors."
