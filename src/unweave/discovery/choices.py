@@ -264,7 +264,7 @@ def _fit(
 
 def _settings(reconstruction: str) -> tuple[Setting, ...]:
     """Methods and strengths, the most useful first: it is taken where there is no time to compare."""
-    strong = 4.0 if reconstruction == "bernoulli" else 8.0
+    strong = 4.0 if reconstruction == "bernoulli" else 6.0
     return (
         _tcvae(strong),
         _tcvae(2 * strong),
