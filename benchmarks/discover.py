@@ -96,7 +96,7 @@ def main() -> None:
     for name in given.names:
         folder = given.work / name
         factors, files, labels = write_photographs(name, folder)
-        start = time.monotonic()
+        start, processor = time.monotonic(), time.process_time()
         result = uw.discover(
             folder,
             labels=labels,
@@ -105,6 +105,7 @@ def main() -> None:
             out=given.work / f"{name}-discovered",
         )
         minutes = (time.monotonic() - start) / 60
+        processor_minutes = (time.process_time() - processor) / 60
         known = result.codes.loc[files]
         columns = {
             status: [factor.name for factor in result.factors if status in (factor.status, "all")]
@@ -117,7 +118,9 @@ def main() -> None:
             else []
         )
         print(
-            f"| {name} | {len(result.photographs.distinct)} | {minutes:.1f} min, {result.plan.steps:,} steps | "
+            f"| {name} | {len(result.photographs.distinct)} | {minutes:.1f} min "
+            f"({processor_minutes:.1f} of a processor), {result.selected.trained.setting.label}, "
+            f"{result.selected.seeds} seeds, {result.run.step:,} steps | "
             f"{len(columns['reproduced'])} and {len(columns['all']) - len(columns['reproduced'])} | "
             f"{result.selected.measured.explained:.2f} | {score(codes['reproduced'], factors)} | "
             f"{score(codes['all'], factors)} | {best_matches(codes['all'], factors, list(names))} |",

@@ -90,11 +90,12 @@ def final_jobs(plan: Plan, setting: Setting, folder: Path, seconds: float | None
 def create_method(plan: Plan, setting: Setting, data: Dataset) -> Method:
     """The untrained method of a setting.
 
-    The strength grows over the first fifth of the steps: a pressure that is there from the beginning can silence
-    latents before they have learned anything. A Gaussian of the plan's variance v is one of variance 1 whose other
-    terms are multiplied by v.
+    The strength of β-VAE grows over the first fifth of the steps: a pressure that is there from the beginning can
+    silence latents before they have learned anything. That of β-TCVAE is there from the beginning, as it silences none,
+    and axes that were learned without it turn slowly. A Gaussian of the plan's variance v is one of variance 1
+    whose other terms are multiplied by v.
     """
-    strength, ramp = setting.hyperparameters["beta"], max(1, plan.steps // 5)
+    strength = setting.hyperparameters["beta"]
     common: dict[str, Any] = {
         "latent_size": plan.latent_size,
         "reconstruction": plan.reconstruction,
@@ -102,8 +103,13 @@ def create_method(plan: Plan, setting: Setting, data: Dataset) -> Method:
     }
     if setting.method == "beta_vae":
         beta = plan.variance * strength
-        return create("beta_vae", data, beta={"start": 0.1 * beta, "end": beta, "steps": ramp}, **common)
-    weight = {"start": 0.0, "end": plan.variance * (strength - 1), "steps": ramp}
+        return create(
+            "beta_vae",
+            data,
+            beta={"start": 0.1 * beta, "end": beta, "steps": max(1, plan.steps // 5)},
+            **common,
+        )
+    weight = plan.variance * (strength - 1)
     correlation = [{"name": "total_correlation", "weight": weight}] if strength > 1 else []
     return create("beta_vae", data, beta=plan.variance, extra_terms=correlation, **common)
 
