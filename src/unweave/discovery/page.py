@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _STEPS, _STARTS = 7, 3
 _THUMBNAIL = 112
 _MOST_LISTED = 20
-_RELATIONS = 4
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ def _factor_section(result: Discovery, factor: Factor, number: int) -> FactorSec
         factor,
         number,
         agreement_words(factor),
-        [relation_words(relation) for relation in factor.relations[:_RELATIONS]],
+        relation_words(factor.relations),
         rows,
         [_thumbnail(result, row) for row in factor.low],
         [_thumbnail(result, row) for row in factor.high],

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from unweave.discovery.factors import ENOUGH_PHOTOGRAPHS, HIGH_AGREEMENT, Factor
-from unweave.discovery.labels import LabelColumn, useless_labels
+from unweave.discovery.labels import LabelColumn, Relation, useless_labels
 from unweave.discovery.selection import Selected
 from unweave.discovery.stability import EXPECTED_PURITY
 
@@ -124,8 +124,8 @@ def not_discovered(
 def agreement_words(factor: Factor) -> str:
     """How well a factor came back, in a sentence."""
     exact = (
-        f"agreement {factor.agreement:.2f} of 1; {factor.purity:.0%} of what the other trainings know of it is in one "
-        f"of their numbers, where dividing up in an arbitrary way gives {EXPECTED_PURITY:.0%} or less on average"
+        f"agreement {factor.agreement:.2f} of 1; of what another training knows of it, {factor.purity:.0%} is in a "
+        f"single number, where arbitrary numbers reach {EXPECTED_PURITY:.0%} on average at best"
     )
     if factor.status == "reproduced":
         return f"Came back ({exact})."
@@ -136,18 +136,26 @@ def agreement_words(factor: Factor) -> str:
     return f"Came back in part, but chance alone does as well too often to be sure ({exact})."
 
 
-def relation_words(relation: object) -> str:
-    """How a factor relates to a label, in a sentence."""
-    from unweave.discovery.labels import Relation
+def relation_words(relations: Sequence[Relation]) -> list[str]:
+    """How a factor relates to labels: a sentence for each that it is related to, and one for all others.
 
-    assert isinstance(relation, Relation)
-    of = f"{relation.labelled} labelled photographs"
-    if not relation.is_real:
-        return f"“{relation.label}”: no relation that chance would not give ({of})."
-    if relation.kind == "category":
-        return f"“{relation.label}”: tells {relation.strength:.0%} of it ({of})."
-    way = "rises" if relation.strength > 0 else "falls"
-    return f"{way.capitalize()} with “{relation.label}”: rank correlation {relation.strength:+.2f} ({of})."
+    Examples
+    --------
+    >>> relation_words([Relation("x", "order", -0.9, 0.01, 40), Relation("kind", "category", 0.1, 0.8, 40)])
+    ['Falls with “x”: rank correlation -0.90 (40 labelled photographs).', 'No relation beyond chance to “kind”.']
+    """
+    texts = []
+    for relation in relations:
+        of = f"{relation.labelled} labelled photographs"
+        if relation.is_real and relation.kind == "category":
+            texts.append(f"“{relation.label}”: tells {relation.strength:.0%} of it ({of}).")
+        elif relation.is_real:
+            way = "Rises" if relation.strength > 0 else "Falls"
+            texts.append(f"{way} with “{relation.label}”: rank correlation {relation.strength:+.2f} ({of}).")
+    others = [f"“{relation.label}”" for relation in relations if not relation.is_real]
+    if others:
+        texts.append(f"No relation beyond chance to {', '.join(others)}.")
+    return texts
 
 
 def _are(count: int, noun: str) -> str:
