@@ -110,6 +110,7 @@ def test_finished_runs_are_not_trained_again_and_labels_may_come_later(photos, t
         ({"latent_size": 0}, "latent_size = 0"),
         ({"size": 50}, "size = 50: needs 32 or 64"),
         ({"strength": 0}, "strength = 0"),
+        ({"strength": 0.5}, "strength = 0.5: needs a number >= 1"),
         ({"labels": "nowhere.csv"}, r"labels = 'nowhere\.csv': there is no such file"),
     ],
 )

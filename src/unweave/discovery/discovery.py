@@ -287,8 +287,8 @@ def _check(
         raise ArgumentError("seeds", seeds, "needs 2 or more: one training alone cannot show what comes back")
     if size not in (None, 32, 64):
         raise ArgumentError("size", size, "needs 32 or 64")
-    if strength is not None:
-        check_value("strength", strength, Positive)
+    if strength is not None and check_value("strength", strength, Positive) < 1:
+        raise ArgumentError("strength", strength, "needs a number >= 1: at 1, nothing presses numbers apart")
     # A given number of steps makes the time meaningless.
     return {
         "minutes": None if steps is not None else float(minutes),
