@@ -4,7 +4,7 @@ Each data set is written to a folder of image files, as a user has them; the fac
 them and are compared with the result. Folders that are there already are used again, and interrupted work goes on.
 
     python benchmarks/discover.py WORK dsprites isomap_faces --minutes 6
-    python benchmarks/discover.py WORK noise --steps 600
+    python benchmarks/discover.py WORK dsprites --strength 8 --steps 2500 --seeds 6
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ def main() -> None:
     parser.add_argument("names", nargs="+", choices=NAMES)
     parser.add_argument("--minutes", type=float, default=6.0)
     parser.add_argument("--steps", type=int)
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--strength", type=float)
     given = parser.parse_args()
     for name in given.names:
         folder = given.work / name
@@ -102,6 +104,8 @@ def main() -> None:
             labels=labels,
             minutes=given.minutes,
             steps=given.steps,
+            seeds=given.seeds,
+            strength=given.strength,
             out=given.work / f"{name}-discovered",
         )
         minutes = (time.monotonic() - start) / 60
