@@ -194,6 +194,18 @@ def test_final_runs_begin_anew_and_a_given_strength_needs_no_choice(photos, tmp_
     assert whole.selected.trained.seed in (2, 3)
 
 
+def test_a_gaussian_of_a_variance_is_one_of_variance_1_with_the_other_terms_weighed_by_it(photos, tmp_path):
+    """SE / 2v + KL + (beta - 1) TC, times v."""
+    photographs = module.read_photographs(photos, tmp_path / "store")
+    plan = module.choose(photographs, 1, steps=2, strength=5.0)
+    setting, data = plan.settings[0], uw.data.from_arrays(np.asarray(photographs.images))
+    shades = runs_module.create_method(replace(plan, reconstruction="gaussian", variance=0.25), setting, data)
+    weights = {type(term).__name__: term.weight for term in shades.terms}
+    assert weights == {"KL": 0.25, "TotalCorrelation": 1.0}
+    plain = runs_module.create_method(plan, setting, data)
+    assert {type(term).__name__: term.weight for term in plain.terms} == {"KL": 1.0, "TotalCorrelation": 4.0}
+
+
 def test_the_last_runs_get_the_steps_that_still_fit(photos, tmp_path):
     photographs = module.read_photographs(photos, tmp_path / "store")
     plan = replace(module.choose(photographs, 1, steps=100, seeds=4), pilot_steps=100)

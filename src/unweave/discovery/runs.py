@@ -109,6 +109,8 @@ def create_method(plan: Plan, setting: Setting, data: Dataset) -> Method:
             beta={"start": 0.1 * beta, "end": beta, "steps": max(1, plan.steps // 5)},
             **common,
         )
+    if plan.variance == 1:
+        return create("beta_tcvae", data, beta=strength, **common)
     weight = plan.variance * (strength - 1)
     correlation = [{"name": "total_correlation", "weight": weight}] if strength > 1 else []
     return create("beta_vae", data, beta=plan.variance, extra_terms=correlation, **common)
