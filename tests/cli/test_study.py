@@ -126,6 +126,13 @@ def test_plan_does_nothing(run, study, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_list_of_runs_for_programs_is_one_document(run, study, tmp_path):
+    options = ["--no-measure", "--runs", "--format", "json", "-o", tmp_path / "out"]
+    code, printed, _ = run("study", "plan", study, *options)
+    assert code == 0
+    assert {row["method"] for row in json.loads(printed)} >= {"beta_vae"}
+
+
 def test_all_missing_data_sets_are_named_at_once(run, study, tmp_path):
     several = ["--set", "data=[shapes3d,cars3d,dsprites]", "-o", tmp_path / "out"]
     code, printed, _ = run("study", "plan", study, "--no-measure", *several)

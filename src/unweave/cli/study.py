@@ -77,7 +77,7 @@ def plan(
     settings: Settings = None,
     root: Root = ROOT,
     measure: Annotated[bool, typer.Option(help="Measure for how long it will take.")] = True,
-    runs: Annotated[bool, typer.Option("--runs", help="List every run.")] = False,
+    runs: Annotated[bool, typer.Option("--runs", help="List every run; as csv or json, these alone.")] = False,
     skip_stored: SkipStored = False,
     format: Format = None,
     imports: Imports = None,
@@ -102,6 +102,8 @@ def plan(
             format,
             keys=3,
         )
+        if format in ("csv", "json"):  # one document, for programs
+            return
     left = folder.pending()
     needed = {stage.identity for job in jobs for stage in job.stages.values()}
     facts = [
