@@ -1,12 +1,13 @@
 # make demo    see it disentangle, in five minutes   make test    run the tests
 # make lint    style, types, rooms                   make bench   measure speed
 # make test-slow   claims of the papers at small scale (about an hour)
+# make results     tables of docs/results.md from stored results
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test test-slow lint format bench lock clean
+.PHONY: help demo test test-slow results lint format bench lock clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -28,6 +29,10 @@ test: $(INSTALLED)
 test-slow: $(INSTALLED)
 	$(BIN)/python -m pytest -q -n 2 -m slow -s
 
+# Tables of docs/results.md, after stored results have changed.
+results: $(INSTALLED)
+	$(BIN)/python tests/docs/update_results.py
+
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -44,6 +49,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/networks.py
 	$(BIN)/python benchmarks/metrics.py
 	$(BIN)/python benchmarks/study.py
+	$(BIN)/python benchmarks/explorer.py
 
 # The exact versions that the lock file holds the project to, from what is installed now.
 lock:

@@ -4,7 +4,7 @@ Each data set is written to a folder of image files, as a user has them; the fac
 them and are compared with the result. Folders that are there already are used again, and interrupted work goes on.
 
     python benchmarks/discover.py WORK dsprites isomap_faces --minutes 6
-    python benchmarks/discover.py WORK noise --steps 600
+    python benchmarks/discover.py WORK dsprites --strength 8 --steps 2500 --seeds 6
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from PIL import Image
 
 import unweave as uw
 
-IMAGES = 1_000
+IMAGES = 3_000
 NAMES = ("dsprites", "isomap_faces", "coil20", "mnist", "mixed", "noise", "fifty")
 
 
@@ -92,19 +92,24 @@ def main() -> None:
     parser.add_argument("names", nargs="+", choices=NAMES)
     parser.add_argument("--minutes", type=float, default=6.0)
     parser.add_argument("--steps", type=int)
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--strength", type=float)
     given = parser.parse_args()
     for name in given.names:
         folder = given.work / name
         factors, files, labels = write_photographs(name, folder)
-        start = time.monotonic()
+        start, processor = time.monotonic(), time.process_time()
         result = uw.discover(
             folder,
             labels=labels,
             minutes=given.minutes,
             steps=given.steps,
+            seeds=given.seeds,
+            strength=given.strength,
             out=given.work / f"{name}-discovered",
         )
         minutes = (time.monotonic() - start) / 60
+        processor_minutes = (time.process_time() - processor) / 60
         known = result.codes.loc[files]
         columns = {
             status: [factor.name for factor in result.factors if status in (factor.status, "all")]
@@ -117,7 +122,9 @@ def main() -> None:
             else []
         )
         print(
-            f"| {name} | {len(result.photographs.distinct)} | {minutes:.1f} min, {result.plan.steps:,} steps | "
+            f"| {name} | {len(result.photographs.distinct)} | {minutes:.1f} min "
+            f"({processor_minutes:.1f} of a processor), {result.selected.trained.setting.label}, "
+            f"{result.selected.seeds} seeds, {result.run.step:,} steps | "
             f"{len(columns['reproduced'])} and {len(columns['all']) - len(columns['reproduced'])} | "
             f"{result.selected.measured.explained:.2f} | {score(codes['reproduced'], factors)} | "
             f"{score(codes['all'], factors)} | {best_matches(codes['all'], factors, list(names))} |",

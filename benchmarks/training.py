@@ -22,6 +22,7 @@ from torch.utils.data import Dataset as TorchDataset
 
 import unweave as uw
 from unweave.methods import VAE
+from unweave.networks.fast_dense import linear
 from unweave.training import Callback
 
 BATCH, TURNS, STEPS = 64, 7, 4
@@ -63,18 +64,17 @@ def plain_steps(data: uw.data.Dataset, use_loader: bool) -> Iterator[None]:
 
 
 class Turns(Callback):
-    """Hands control back after each logged step, so that a run can be timed in turns."""
+    """Hands control back after each record, every STEPS steps, so that a run can be timed in turns."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.start = 0.0, 0.0
 
     def on_log(self, step: int, values: Any) -> None:
-        if step % STEPS == 0:
-            self.connection.send(since(self.start) if step > STEPS else (0.0, 0.0))
-            if self.connection.recv() is None:
-                raise KeyboardInterrupt
-            self.start = clocks()
+        self.connection.send(since(self.start) if step > STEPS else (0.0, 0.0))
+        if self.connection.recv() is None:
+            raise KeyboardInterrupt
+        self.start = clocks()
 
 
 def clocks() -> tuple[float, float]:
@@ -94,7 +94,7 @@ def work(connection: Connection, threads: int, name: str, options: dict[str, Any
     if name == OURS:
         method = uw.methods.create(options.pop("method", "beta_vae"), data, **options)
         try:
-            uw.train(method, data, 10**6, callbacks=[Turns(connection)], log_every=1, keep_memory=True)
+            uw.train(method, data, 10**6, callbacks=[Turns(connection)], log_every=STEPS, keep_memory=True)
         except KeyboardInterrupt:
             return
     steps = plain_steps(data, name == LOADER)
@@ -151,14 +151,14 @@ def compare(
         print(f"  {label:<44}{rate:>10,.0f} images/s{ratio:>8.2f}x", flush=True)
 
 
-def image_sizes() -> None:
-    """A step at 32 and 64 pixels, in one process and in two at once: images per second of work, share of sgemm."""
+def image_sizes(sides: tuple[int, ...] = (32, 64)) -> None:
+    """A step at some image sizes, in one process and in two at once: images per second of work, share of sgemm."""
     torch.set_num_threads(1)
     peak = sgemm_peak()
     print(
         f"\nA beta-VAE step by image size, processor time (1 thread; sgemm reaches {peak / 1e9:.0f} GFLOP/s)"
     )
-    for side in (32, 64):
+    for side in sides:
         operations = operations_per_image(side)
         for together in (1, 2):
             competitors = {
@@ -195,12 +195,15 @@ def operations_per_image(side: int) -> float:
 
 
 def sgemm_peak() -> float:
-    """Operations per second of the best of many products of matrices that fit into the cache."""
+    """Operations per second of the best of many products of matrices that fit into the cache, by either library."""
     size, best = 512, 0.0
     first, second = torch.randn(size, size), torch.randn(size, size)
-    for _ in range(50):
+    products: list[Callable[[], torch.Tensor]] = [lambda: torch.mm(first, second)]
+    if torch.backends.mkldnn.is_available():
+        products.append(lambda: linear(first, second, torch.zeros(size)))  # by oneDNN
+    for multiply in products * 50:
         start = time.process_time()
-        torch.mm(first, second)
+        multiply()
         best = max(best, 2 * size**3 / max(time.process_time() - start, 1e-9))
     return best
 

@@ -1,4 +1,3 @@
-import importlib.util
 import json
 
 import numpy as np
@@ -141,19 +140,3 @@ def test_what_cannot_be_written_is_refused_before_the_work(run, photos, argument
     code, printed, errors = run(*arguments)  # there is no run: the name of the output is refused first
     assert (code, printed) == (2, "")
     assert "labels.csv" in errors or "codes.txt" in errors or "photos" in errors
-
-
-@pytest.mark.parametrize("logger", ["tensorboard", "mlflow", "wandb"])
-def test_every_logger_by_the_command(run, photos, monkeypatch, logger):
-    command = [*TRAIN, "--architecture", "mlp", "--logger", logger, "--no-pictures"]
-    if importlib.util.find_spec(logger) is None:
-        code, _, errors = run(*command)
-        assert code != 0
-        assert logger in errors
-        pytest.skip(f"{logger} is not installed: its absence was checked")
-    monkeypatch.setenv("WANDB_MODE", "offline")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{photos}/mlflow.db")
-    assert run(*command)[0] == 0
-    assert (photos / "run" / "weights.safetensors").exists()
-    if logger == "tensorboard":
-        assert list((photos / "run" / "tensorboard").iterdir())

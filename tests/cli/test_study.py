@@ -126,6 +126,24 @@ def test_plan_does_nothing(run, study, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_list_of_runs_for_programs_is_one_document(run, study, tmp_path):
+    options = ["--no-measure", "--runs", "--format", "json", "-o", tmp_path / "out"]
+    code, printed, _ = run("study", "plan", study, *options)
+    assert code == 0
+    assert {row["method"] for row in json.loads(printed)} >= {"beta_vae"}
+
+
+def test_all_missing_data_sets_are_named_at_once(run, study, tmp_path):
+    several = ["--set", "data=[shapes3d,cars3d,dsprites]", "-o", tmp_path / "out"]
+    code, printed, _ = run("study", "plan", study, "--no-measure", *several)
+    assert code == 0
+    assert "shapes3d, cars3d: unweave data get shapes3d cars3d" in printed
+    code, _, errors = run("study", "run", study, "--set", "data=[shapes3d,cars3d]", "-o", tmp_path / "out")
+    assert code == 1
+    assert "unweave data get shapes3d" in errors
+    assert "unweave data get cars3d" in errors
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
@@ -373,3 +391,69 @@ def read(workers):
         except (OSError, ValueError):
             continue
     return found
+
+
+# --- stored results and claims -------------------------------------------------------------------
+
+
+@pytest.fixture
+def stored_here(tmp_path, monkeypatch):
+    from unweave.study import stored, storing
+
+    monkeypatch.setattr(stored, "stored_folder", lambda: tmp_path / "stored")
+    monkeypatch.setattr(storing, "stored_folder", lambda: tmp_path / "stored")
+    return tmp_path / "stored"
+
+
+def test_a_study_is_stored_and_not_done_again(run, study, done, stored_here, tmp_path):
+    code, out, _ = run("study", "store", study, "-o", done, "--to", stored_here)
+    assert code == 0
+    assert "4 of 4 runs (4 new, 0 stored again, 0 kept)" in out
+    code, out, _ = run("study", "plan", study, "-o", tmp_path / "new", "--no-measure", "--skip-stored")
+    assert code == 0
+    assert "the scores of 4 of 4 runs are stored; left out" in out
+    code, out, _ = run("study", "run", study, "-o", tmp_path / "new", "--skip-stored", *LOCAL)
+    assert code == 0
+    assert "0 runs, 0 to do" in out
+    assert not (tmp_path / "new" / "runs").exists()
+    code, out, _ = run("study", "plan", study, "-o", tmp_path / "new", "--no-measure")
+    assert "--skip-stored leaves them out" in out
+
+
+def test_storing_needs_a_folder_with_runs(run, study, tmp_path):
+    code, _, err = run("study", "store", study, "-o", tmp_path / "nowhere")
+    assert code == 2
+    assert "no study was run there" in err
+
+
+def test_stored_results_are_read_reported_and_judged(run, tmp_path):
+    sql = "select count(distinct run) as runs from results"
+    code, out, _ = run("study", "results", "stored:yang-32", "--sql", sql, "--format", "json")
+    assert code == 0
+    assert json.loads(out)[0]["runs"] > 0
+    code, _, err = run("study", "report", "stored:yang-32")
+    assert code == 2
+    assert "--to" in err
+    code, out, err = run("study", "report", "stored:yang-32", "--to", tmp_path / "report")
+    assert code == 0
+    assert "without traversals" in err
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "Claims of Yang et al." in page
+    assert (tmp_path / "report" / "tables" / "claims-yang.csv").exists()
+    code, _, err = run("study", "results", "stored:nothing")
+    assert code == 2
+    assert "yang-32" in err
+
+
+def test_claims_in_every_format(run, done):
+    code, out, _ = run("study", "claims", "stored:yang-32", "--format", "json")
+    assert code == 0
+    rows = json.loads(out)
+    assert {"claim", "paper", "measured", "n", "p", "verdict", "reason"} == rows[0].keys()
+    assert {row["verdict"] for row in rows} <= {"holds", "does not hold", "not shown", "not tested"}
+    code, out, _ = run("study", "claims", done / "tiny", "--paper", "locatello", "--format", "csv")
+    assert code == 0
+    assert next(csv.reader(out.splitlines()))[0] == "claim"
+    code, _, err = run("study", "claims", "stored:yang-32", "--paper", "nobody")
+    assert code == 2
+    assert "locatello" in err

@@ -29,7 +29,8 @@ def cost(plan):
 @pytest.mark.parametrize("minutes", [0.5, 3, 30, 200])
 def test_the_runs_fit_into_the_time(photographs, minutes):
     plan = choose(photographs, minutes, seconds_per_step=cost)
-    seconds = cost(plan) * plan.steps * plan.seeds * len(plan.settings)
+    pilot = plan.pilot_steps * choices.PILOT_SEEDS * len(plan.settings)
+    seconds = cost(plan) * (plan.steps * plan.seeds + pilot)
     assert seconds <= 60 * minutes * choices.TRAINING_PART + 1e-6 or plan.steps == choices.FEWEST_STEPS
     if plan.steps < choices.MOST_STEPS:
         assert seconds > 0.7 * 60 * minutes * choices.TRAINING_PART
@@ -38,7 +39,9 @@ def test_the_runs_fit_into_the_time(photographs, minutes):
 def test_more_time_gives_larger_images_and_more_runs(photographs):
     short, long = (choose(photographs, minutes, seconds_per_step=cost) for minutes in (0.3, 60))
     assert (short.side, long.side) == (32, 64)
-    assert len(short.settings) * short.seeds < len(long.settings) * long.seeds
+    assert (len(short.settings), short.pilot_steps, short.seeds) == (1, 0, choices.FEWEST_SEEDS)
+    assert len(long.settings) > 1
+    assert long.seeds > short.seeds
     assert short.steps < long.steps
 
 
@@ -60,7 +63,7 @@ def test_every_choice_says_why_and_survives_a_file(photographs):
 
 
 def test_the_likelihood_follows_the_shades(photographs, save, squares, tmp_path):
-    assert choose(photographs, 1, steps=1).reconstruction == "gaussian_learned"
+    assert choose(photographs, 1, steps=1).reconstruction == "gaussian"
     black_and_white = read_photographs(save("squares", squares(12)), tmp_path / "squares-store")
     assert choose(black_and_white, 1, steps=1).reconstruction == "bernoulli"
 

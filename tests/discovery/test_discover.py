@@ -1,5 +1,6 @@
 """From a folder to the results; interrupted, repeated, refused."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -40,7 +41,7 @@ def with_factors(result):
     )
     stability = AxisStability(
         np.array([0.95, 0.6, 0.0]),
-        np.array([0.8, 0.6, 0.0]),
+        np.array([0.98, 0.7, 0.0]),
         np.array([0.002, 0.5, 1.0]),
         np.zeros((1, 3), int),
     )
@@ -61,18 +62,20 @@ def test_the_folder_has_everything(photos, tmp_path, capsys):
     assert uw.load(tmp_path / "out" / "model").finished
     shown = capsys.readouterr().err
     assert "12 photographs in" in shown
-    assert "run 4 of 4" in shown
+    assert "Choosing a setting, run 6 of 6" in shown
+    assert "Training anew, run 2 of 2" in shown
     assert "Nothing was discovered: 12 different photographs are too few" in result.page.read_text()
     assert "12 photographs" in repr(result)
 
 
-def test_the_same_call_goes_on_to_the_same_bits(photos, tmp_path, monkeypatch):
+@pytest.mark.parametrize("interrupted_at", [3, 8], ids=["while choosing", "while training anew"])
+def test_the_same_call_goes_on_to_the_same_bits(photos, tmp_path, monkeypatch, interrupted_at):
     whole = uw.discover(photos, out=tmp_path / "whole", **QUICK)
     real, calls = runs_module.train, []
 
     def interrupted(*arguments, **options):
         calls.append(options["seed"])
-        if len(calls) == 3:
+        if len(calls) == interrupted_at:
             raise KeyboardInterrupt
         return real(*arguments, **options)
 
@@ -106,6 +109,8 @@ def test_finished_runs_are_not_trained_again_and_labels_may_come_later(photos, t
         ({"seeds": 1}, "seeds = 1: needs 2 or more"),
         ({"latent_size": 0}, "latent_size = 0"),
         ({"size": 50}, "size = 50: needs 32 or 64"),
+        ({"strength": 0}, "strength = 0"),
+        ({"strength": 0.5}, "strength = 0.5: needs a number >= 1"),
         ({"labels": "nowhere.csv"}, r"labels = 'nowhere\.csv': there is no such file"),
     ],
 )
@@ -166,22 +171,60 @@ def test_duplicates_are_on_one_side_only(save, squares, tmp_path):
 def test_a_run_that_fails_is_left_out_and_said(photos, tmp_path, monkeypatch):
     real = runs_module._train
 
-    def failing(plan, setting, seed, data, out):
-        if setting.method == "beta_vae" and seed == 0:
+    def failing(plan, job, data, out):
+        if job.setting.method == "beta_vae" and job.seed == 0:
             raise TrainingError("the loss is not a number")
-        return real(plan, setting, seed, data, out)
+        return real(plan, job, data, out)
 
     monkeypatch.setattr(runs_module, "_train", failing)
     result = uw.discover(photos, out=tmp_path / "out", **QUICK)
     assert any("1 runs failed" in text for text in result.missing)
-    assert [score.setting.method for score in result.selected.scores] == ["beta_tcvae"]
+    assert [score.setting.method for score in result.selected.pilot] == ["beta_tcvae", "beta_tcvae"]
+    assert result.selected.final.setting == result.selected.pilot[0].setting
+
+
+def test_final_runs_begin_anew_and_a_given_strength_needs_no_choice(photos, tmp_path):
+    result = uw.discover(photos, out=tmp_path / "out", strength=3, **QUICK)
+    assert result.selected.pilot == ()
+    assert result.selected.trained.setting.label == "β-TCVAE, strength 3"
+    whole = uw.discover(photos, out=tmp_path / "whole", **QUICK)
+    names = [path.name for path in (tmp_path / "whole/work/runs").iterdir() if path.is_dir()]
+    seeds = {stage: {name[-1] for name in names if name.startswith(stage)} for stage in ("pilot", "final")}
+    assert seeds == {"pilot": {"0", "1"}, "final": {"2", "3"}}
+    assert whole.selected.trained.seed in (2, 3)
+
+
+def test_a_gaussian_of_a_variance_is_one_of_variance_1_with_the_other_terms_weighed_by_it(photos, tmp_path):
+    """SE / 2v + KL + (beta - 1) TC, times v."""
+    photographs = module.read_photographs(photos, tmp_path / "store")
+    plan = module.choose(photographs, 1, steps=2, strength=5.0)
+    setting, data = plan.settings[0], uw.data.from_arrays(np.asarray(photographs.images))
+    shades = runs_module.create_method(replace(plan, reconstruction="gaussian", variance=0.25), setting, data)
+    weights = {type(term).__name__: term.weight for term in shades.terms}
+    assert weights == {"KL": 0.25, "TotalCorrelation": 1.0}
+    plain = runs_module.create_method(plan, setting, data)
+    assert {type(term).__name__: term.weight for term in plain.terms} == {"KL": 1.0, "TotalCorrelation": 4.0}
+
+
+def test_the_last_runs_get_the_steps_that_still_fit(photos, tmp_path):
+    photographs = module.read_photographs(photos, tmp_path / "store")
+    plan = replace(module.choose(photographs, 1, steps=100, seeds=4), pilot_steps=100)
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    notes = {"seconds": {"pilot-a": [10.0, 100], "pilot-b": [10.0, 100]}}
+    (folder / "notes.json").write_text(json.dumps(notes))
+    jobs = runs_module.final_jobs(plan, plan.settings[0], folder, 80.0)
+    assert [job.steps for job in jobs] == [150] * 4  # 60 seconds are left, at 0.1 a step
+    assert [job.seed for job in jobs] == [2, 3, 4, 5]
+    again = runs_module.final_jobs(plan, plan.settings[0], folder, 20.0)
+    assert again == jobs
 
 
 def test_late_runs_are_left_out_for_good(photos, tmp_path, monkeypatch):
     trained = []
 
-    def slow(plan, setting, seed, data, out):
-        trained.append(seed)
+    def slow(plan, job, data, out):
+        trained.append(job.seed)
         clock[0] += 100
         return None
 
@@ -189,12 +232,13 @@ def test_late_runs_are_left_out_for_good(photos, tmp_path, monkeypatch):
     monkeypatch.setattr(runs_module.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(runs_module, "_train", slow)
     photographs = module.read_photographs(photos, tmp_path / "store")
-    plan = module.choose(photographs, 1, steps=1, seeds=4)
+    plan = module.choose(photographs, 1, steps=1, seeds=6, strength=4.0)
     for _ in range(2):
         trained.clear()
-        result = runs_module.train_runs(plan, None, tmp_path / "runs", seconds=450)
-        assert trained == [0, 0, 1, 1, 2]
-        assert "3 of the planned runs were left out" in result.notes[0]
+        jobs = runs_module.final_jobs(plan, plan.settings[0], tmp_path / "runs", None)
+        result = runs_module.train_runs(plan, jobs, None, tmp_path / "runs", seconds=350)
+        assert trained == [2, 3, 4, 5]
+        assert "2 of the planned runs were left out" in result.notes[0]
 
 
 # --- factors and the page ----------------------------------------------------------------------------
@@ -338,7 +382,13 @@ def test_nothing_is_discovered_in_noise(save, tmp_path):
 @pytest.mark.slow
 def test_the_position_of_a_square_is_discovered(save, squares, tmp_path):
     result = uw.discover(
-        save("photos", squares(390)), out=tmp_path / "out", steps=600, seeds=3, latent_size=4
+        save("photos", squares(390)), out=tmp_path / "out", steps=600, seeds=3, latent_size=4, strength=8
     )
     assert result.selected.measured.explained > 0.4
-    assert sum(factor.share > 0.05 for factor in result.factors) >= 2
+    assert sum(factor.share > 0.05 for factor in result.factors) == 2
+    codes = result.codes[[factor.name for factor in result.factors[:2]]].to_numpy()
+    images = result.photographs.images[..., 0] / 255
+    centres = np.stack([(images * grid).sum(axis=(1, 2)) for grid in np.mgrid[:28, :28]], axis=1)
+    position = np.linalg.lstsq(np.c_[codes, np.ones(len(codes))], centres, rcond=None)[0]
+    left = centres - np.c_[codes, np.ones(len(codes))] @ position
+    assert (left.var(axis=0) < 0.2 * centres.var(axis=0)).all()

@@ -1,7 +1,9 @@
 """The page in a browser: every interaction, on a VAE, a multi-stage model, a GAN, curves and own photographs."""
 
+import io
 import json
 import re
+import time
 
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ from PIL import Image
 
 import unweave as uw
 from unweave.explorer import render_page, write_page
+from unweave.metrics.information.discretise import discretise
+from unweave.metrics.information.mutual_information import entropy, mutual_information_matrix
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -192,6 +196,56 @@ def test_a_users_own_image_is_encoded_in_the_page(page, vae_page, vaes, tmp_path
     assert not page.all("#picture-note b")
 
 
+def test_an_image_is_dropped_on_the_page(page, vae_page, vaes):
+    _, (run, _) = vaes
+    pixels = np.zeros((32, 32), np.uint8)
+    pixels[4:12, 20:28] = 255
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG")
+    page.open(vae_page)
+    page.run(
+        """const moved = new DataTransfer();
+        moved.items.add(new File([Uint8Array.from(arguments[0])], "dropped.png", { type: "image/png" }));
+        const send = (kind) => document.body.dispatchEvent(
+          new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: moved }));
+        send("dragenter");
+        window.offered = !document.getElementById("drop").hidden;
+        send("drop");""",
+        list(buffer.getvalue()),
+    )
+    page.wait("return state.start === 'own'")
+    page.settle()
+    assert page.value("window.offered")
+    assert not page.find("#drop").is_displayed()
+    np.testing.assert_allclose(code(page), run.encode(pixels[None, :, :, None])[0], atol=2e-3)
+    # The bars are those of the posterior of this image, and the other model encodes it too.
+    column = int(page.find(".slider").get_attribute("data-column"))
+    _, log_variance = run.posterior(pixels[None, :, :, None])
+    assert page.value(f"state.posterior.deviation[{column}]") == pytest.approx(
+        np.exp(0.5 * log_variance[0, column]), abs=2e-3
+    )
+    page.click("#models button:nth-child(2)")
+    assert page.find("#picture-note").text == "Yours: dropped.png"
+    # A link has its code, not the image.
+    seen, link = code(page), page.link()
+    page.open(vae_page, link)
+    np.testing.assert_allclose(code(page), seen, atol=1e-3)
+    assert page.find("#picture-note").text == "A code without an image."
+    assert not page.find(".slider .posterior").is_displayed()
+
+
+def test_another_image_and_back_to_its_code(page, vae_page):
+    page.open(vae_page)
+    page.run("Math.random = () => 0.5")
+    page.click("#random-button")
+    assert page.value("state.start") == 32
+    start = code(page)
+    drag(page, ".strip-images", 0.05, click=True)
+    assert not np.array_equal(code(page), start)
+    page.click("#reset-button")
+    np.testing.assert_array_equal(code(page), start)
+
+
 def test_a_file_that_is_no_image_is_refused_with_a_word(page, vae_page, tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("not an image")
@@ -256,6 +310,26 @@ def test_a_click_among_two_latents_decodes_there(page, vae_page):
         "const box = document.getElementById('scatter-color'); box.value = '2'; box.dispatchEvent(new Event('change'))"
     )
     assert page.find("#legend").text.startswith("scale")
+
+
+def test_a_double_click_among_two_latents_starts_from_the_nearest_image(page, vae_page):
+    from selenium.webdriver import ActionChains
+
+    page.open(vae_page)
+    page.run(
+        "const box = document.getElementById('scatter-x'); box.value = '3'; box.dispatchEvent(new Event('change'))"
+    )
+    assert page.value("state.across") == 3
+    x, y = page.value("scatterPoints[9]")
+    plot = page.find("#scatter-plot")
+    page.run("arguments[0].scrollIntoView({ block: 'center' })", plot)
+    ActionChains(page.driver, duration=20).move_to_element_with_offset(
+        plot, round(x - plot.rect["width"] / 2), round(y - plot.rect["height"] / 2)
+    ).double_click().perform()
+    page.settle()
+    start = page.value("state.start")
+    assert np.hypot(*(np.array(page.value(f"scatterPoints[{start}]")) - [x, y])) < 3
+    np.testing.assert_allclose(code(page), page.value(f"Array.from(codeOf({start}))"), atol=1e-6)
 
 
 def test_a_latent_is_swapped_between_two_images(page, vae_page):
@@ -350,39 +424,105 @@ def test_the_tour_goes_through_the_page_and_escape_ends_it(page, vae_page):
     assert not page.find("#tour").is_displayed()
 
 
-def test_dark_mode_and_contrast(page, vae_page):
+CONTRAST = """// All visible text whose contrast to what is behind it is below 4.5 (WCAG 2, level AA).
+const parse = (text) => {
+  const [r, g, b, alpha = 1] = text.match(/[\\d.]+/g).map(Number);
+  return [r, g, b, alpha];
+};
+const over = (front, back) => [0, 1, 2].map((i) => front[i] * front[3] + back[i] * (1 - front[3])).concat(1);
+const luminance = (color) => color.slice(0, 3)
+  .map((value) => value / 255)
+  .map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4))
+  .reduce((sum, value, i) => sum + value * [0.2126, 0.7152, 0.0722][i], 0);
+const behind = (element) => {
+  const chain = [];
+  for (let one = element; one; one = one.parentElement) chain.unshift(parse(getComputedStyle(one).backgroundColor));
+  return chain.reduce((under, color) => over(color, under), [255, 255, 255, 1]);
+};
+const ratios = [];
+for (const one of document.body.querySelectorAll("*")) {
+  const hasText = [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+  if (!(hasText || one.tagName === "SELECT") || one.disabled || !one.checkVisibility()) continue;
+  if (["SCRIPT", "NOSCRIPT", "OPTION"].includes(one.tagName)) continue;
+  const back = behind(one), front = over(parse(getComputedStyle(one).color), back);
+  const [low, high] = [luminance(front), luminance(back)].sort((a, b) => a - b);
+  ratios.push([(high + 0.05) / (low + 0.05), `${one.tagName}.${one.className} ${one.textContent.slice(0, 30)}`]);
+}
+return ratios.sort(([a], [b]) => a - b);"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_all_text_has_enough_contrast(page, vae_page, theme):
+    page.open(vae_page, f"#t={theme}&n0.z0=size")
+    # The strongest cell that there can be.
+    page.run("document.querySelector('.cell').style.setProperty('--share', 1); say('a message'); showTour(0)")
+    time.sleep(0.3)  # colours of selected rows fade in
+    ratios = page.run(CONTRAST)
+    page.click("#pick-button")
+    ratios += page.run(CONTRAST)
+    assert len(ratios) > 100
+    assert [one for one in ratios if one[0] < 4.5] == []
+    page.run("document.getElementById('picker').close()")
+
+
+def test_the_theme_follows_the_system_until_one_is_chosen(page, vae_page):
     page.open(vae_page)
-    for _ in range(2):
+    color = "getComputedStyle(document.body).backgroundColor"
+    seen = {}
+    try:
+        for scheme in ("dark", "light"):
+            media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+            page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+            pressed = str(scheme == "dark").lower()
+            page.wait(f"return document.getElementById('theme-button').ariaPressed === '{pressed}'")
+            seen[scheme] = page.value(color)
+        assert seen["dark"] != seen["light"]
         page.click("#theme-button")
-        for first, second in (
-            ("--ink", "--card"),
-            ("--quiet", "--card"),
-            ("--quiet", "--paper"),
-            ("--on-accent", "--accent"),
-        ):
-            style = "getComputedStyle(document.documentElement).getPropertyValue"
-            colors = [page.value(f"{style}('{name}').trim()") for name in (first, second)]
-            assert contrast(*colors) >= 4.5, (first, second, colors)
+        assert page.value(color) == seen["dark"]
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def contrast(one, other):
-    """The ratio of the relative luminances, as the guidelines for accessible pages define it."""
+def test_a_screen_reader_has_a_name_for_all_that_can_be_used(page, vae_page):
+    page.open(vae_page)
+    nodes = page.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    used = {"button", "slider", "combobox", "radio", "radiogroup", "application", "image", "link", "region"}
+    shown = [node for node in nodes if node.get("role", {}).get("value") in used and not node["ignored"]]
+    assert {"button", "slider", "combobox", "radio", "image"} <= {node["role"]["value"] for node in shown}
+    assert [node["role"]["value"] for node in shown if not node.get("name", {}).get("value")] == []
+    values = [node["value"]["value"] for node in shown if node["role"]["value"] == "slider"]
+    assert len(values) == len(page.all(".slider input")) + len(page.all(".strip"))
 
-    def luminance(color):
-        channels = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-        linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-        return linear @ [0.2126, 0.7152, 0.0722]
 
-    low, high = sorted([luminance(one), luminance(other)])
-    return (high + 0.05) / (low + 0.05)
+def test_the_keyboard_keeps_its_place(page, vae_page):
+    page.open(vae_page)
+    focus = "document.activeElement.textContent"
+    press(page, "#measures button", "\ue014")  # right: the next measure
+    assert page.value("state.measure") == "importance"
+    assert page.value(focus) == "DCI importance"
+    press(page, "#models button", "\ue014")
+    assert page.value("state.model") == 1
+    assert page.value(focus) == "beta_vae, seed 1"
+    press(page, ".slider .pencil", "\ue007")
+    page.find(".slider .name").send_keys("mine\ue007")
+    page.settle()
+    assert page.value("document.activeElement.className") == "pencil"
+    press(page, "#pick-button", "\ue007")
+    assert page.find("#picker").is_displayed()
+    press(page, "#picker-images button:nth-child(3)", "\ue007")
+    assert not page.find("#picker").is_displayed()
+    assert page.value("state.start") == 2
+    page.click("#pick-button")
+    press(page, "#picker-next", "\ue00c")
+    assert not page.find("#picker").is_displayed()
 
 
 def test_a_phones_width_needs_no_sideways_scrolling(page, vae_page):
-    metrics = {"width": 375, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+    metrics = {"width": 390, "height": 740, "deviceScaleFactor": 2, "mobile": True}
     page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     try:
         page.open(vae_page)
-        assert page.value("document.documentElement.scrollWidth") <= 375
+        assert page.value("document.documentElement.scrollWidth") <= 390
         # A finger along a row moves the latent.
         page.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
         row = page.find(".strip-images")
@@ -394,13 +534,21 @@ def test_a_phones_width_needs_no_sideways_scrolling(page, vae_page):
         )
         before = code(page)
         at = {"x": box[0] + 0.9 * box[2], "y": box[1] + box[3] / 2}
-        page.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [at]})
-        page.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-        page.wait(
-            "return state.code.some((value, column) => value !== arguments[0]?.[column])"
-        ) if False else None
+        touch = "Input.dispatchTouchEvent"
+        page.driver.execute_cdp_cmd(touch, {"type": "touchStart", "touchPoints": [at]})
+        page.driver.execute_cdp_cmd(touch, {"type": "touchEnd", "touchPoints": []})
+        page.wait(f"return state.code.some((value, column) => value !== {before.tolist()}[column])")
         page.settle()
-        assert not np.array_equal(code(page), before)
+        # While it moves, the image follows.
+        kept, image = code(page), page.pixels("#pictures .picture:last-child canvas")
+        for kind, share in (("touchStart", 0.8), ("touchMove", 0.5), ("touchMove", 0.1)):
+            at = {"x": box[0] + share * box[2], "y": box[1] + box[3] / 2}
+            page.driver.execute_cdp_cmd(touch, {"type": kind, "touchPoints": [at]})
+        page.wait("return preview !== null")
+        page.settle()
+        assert np.array_equal(code(page), kept)
+        assert (page.pixels("#pictures .picture:last-child canvas") != image).any()
+        page.driver.execute_cdp_cmd(touch, {"type": "touchEnd", "touchPoints": []})
     finally:
         page.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
         page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
@@ -437,6 +585,14 @@ def test_a_gan_has_code_and_noise_apart(page, vaes, tmp_path):
     page.click("#noise-tiles button:nth-child(3)")
     assert np.array_equal(code(page), before)
     assert (page.pixels("#pictures .picture:last-child canvas") != image).any()
+    kept = page.value("Array.from(state.noise)")
+    page.open(tmp_path / "gan.html", page.link())
+    np.testing.assert_allclose(page.value("Array.from(state.noise)"), kept, atol=0.01)
+    page.click("#noise-button")
+    assert not np.allclose(page.value("Array.from(state.noise)"), kept, atol=0.01)
+    # The values of a category are never grey: the category is one thing.
+    assert not {row.text for row in page.all(".matrix tr.inactive th")} & {"c0", "c1", "c2"}
+    assert "by KL in nats" in page.find("#latents-note").text
     page.click("#silence-button")
     assert page.value("state.noise.every((value) => value === 0)")
     # The category is one of three values, not three sliders.
@@ -474,6 +630,32 @@ def test_curves_are_drawn_as_curves(page, tmp_path):
     np.testing.assert_allclose(code(page), expected[0], atol=2e-3)
 
 
+def test_continuous_factors_and_rows_without_labels(page, tmp_path):
+    rng = np.random.default_rng(0)
+    size = rng.uniform(1, 3, 80)
+    data = uw.data.from_arrays(rng.integers(0, 256, (80, 8, 8, 1), np.uint8))
+    data = uw.data.with_labels(data, {row: {"size": size[row]} for row in range(60)})
+    run = uw.train(uw.methods.create("vae", data, latent_size=2, architecture="mlp"), data, steps=1)
+    page.open(write_page([run], tmp_path / "page.html", data))
+    assert page.value("factors[0].continuous")
+    known = page.value("Array.from({ length: 80 }, (_, row) => Number.isFinite(factorValue(row, 0)))")
+    assert sum(known) == 60
+    assert "line the mean" not in page.find("#relation-note").text
+    page.run(f"startFrom({known.index(False)})")
+    assert page.find("#picture-note").text.endswith("size unknown")
+    # Estimated from the rows with labels alone.
+    codes, values = run.encode(data), data.factors(np.arange(80))[:, 0]
+    labelled = ~np.isnan(values)
+    binned = discretise(values[labelled][:, None], 10)
+    expected = mutual_information_matrix(discretise(codes[labelled]), binned) / entropy(binned)
+    shown = [
+        [float(cell.text) for cell in row.find_elements("css selector", ".cell")]
+        for row in page.all(".matrix tbody tr")
+    ]
+    order = [int(row.get_attribute("data-column")) for row in page.all(".slider")]
+    np.testing.assert_allclose(shown, expected[order], atol=0.02)
+
+
 def test_own_photographs_without_factors_and_fifty_latents(page, photographs, tmp_path, monkeypatch):
     data = uw.data.load(str(photographs), image_size=32)
     method = uw.methods.create("vae", data, latent_size=50, architecture={"name": "conv", "width": 0.25})
@@ -483,6 +665,13 @@ def test_own_photographs_without_factors_and_fifty_latents(page, photographs, tm
     page.open(write_page([run], tmp_path / "photographs.html", data, title, names))
     assert page.value("document.title") == title
     assert page.find("#title").text == title
+    assert re.fullmatch(
+        r"Image 1 of 40 · <img src=x onerror=alert\(\d+\)>\.png", page.find("#picture-note").text
+    )
+    page.click("#pick-button")
+    assert "<img" in page.find("#picker-images button").get_attribute("aria-label")
+    assert not page.all("img")
+    page.click("#picker-close")
     assert len(page.all(".slider")) == 50
     assert not page.all("#title b, .slider img, .strip img")
     assert page.find("#factors-note").text.startswith("This data set has no factors.")
@@ -516,8 +705,12 @@ def test_a_notebook_shows_it_as_a_cell(page, vaes, tmp_path):
     try:
         page.wait("return document.documentElement?.dataset.ready === 'true'")
         page.settle()
-        drag(page, ".strip-images", 0.9, click=True)
-        assert page.pixels("#pictures .picture:last-child canvas").any()
+        before, image = code(page), page.pixels("#pictures .picture:last-child canvas")
+        press(page, ".strip-images", *["\ue014"] * 10)
+        assert not np.array_equal(code(page), before)
+        assert (page.pixels("#pictures .picture:last-child canvas") != image).any()
+        page.run("document.getElementById('link-button').click()")
+        assert page.find("#message").text.startswith("A link needs the explorer's own file: add #z=")
     finally:
         page.driver.switch_to.default_content()
 

@@ -33,7 +33,48 @@ def study(tmp_path, **folders):
     return uw.study.Results("small", pd.DataFrame(table), runs=tmp_path / "runs"), runs
 
 
-def test_a_report_links_to_pages_of_the_best_and_the_chosen_run(tmp_path, folder):
+@pytest.mark.xdist_group("browser")
+def test_a_report_that_is_sent_alone_explores_models(page, tmp_path, folder):
+    results, runs = study(tmp_path, data=str(folder))
+    data = uw.data.load(str(folder))
+    for seed, run in enumerate(runs):
+        method = uw.methods.create("beta_vae", data, latent_size=2, architecture="mlp")
+        uw.train(method, data, steps=1, batch_size=4, seed=seed, out=tmp_path / "runs" / run, pictures=False)
+    pages = write_study_pages(results, tmp_path / "report")
+    report = write_report(results, tmp_path / "report", papers=[], pages=pages)
+    alone = tmp_path / "sent" / "letter.html"
+    alone.parent.mkdir()
+    report.rename(alone)
+    page.driver.get(alone.as_uri())
+    assert not page.all("iframe")
+    page.find(".explorers button").click()
+    page.driver.switch_to.frame(page.find(".explorers iframe"))
+    try:
+        page.wait("return document.documentElement?.dataset.ready === 'true'")
+        page.settle()
+        assert page.value("runner.workers.length") >= 1
+        assert page.pixels("#pictures .picture:last-child canvas").any()
+    finally:
+        page.driver.switch_to.default_content()
+    page.find(".explorers button").click()
+    assert not page.all("iframe")
+
+
+def test_pages_beyond_what_a_letter_holds_are_links(tmp_path, folder, monkeypatch):
+    monkeypatch.setattr("unweave.explorer.study._MOST_WITHIN", 10)
+    results, runs = study(tmp_path, data=str(folder))
+    data = uw.data.load(str(folder))
+    for run in runs:
+        method = uw.methods.create("beta_vae", data, latent_size=2, architecture="mlp")
+        uw.train(method, data, steps=1, batch_size=4, out=tmp_path / "runs" / run, pictures=False)
+    (page,) = write_study_pages(results, tmp_path / "report")
+    assert (page.html, page.problem) == ("", "")
+    report = write_report(results, tmp_path / "report", papers=[], pages=[page]).read_text(encoding="utf-8")
+    assert "send it along" in report
+    assert "blob:" not in report
+
+
+def test_a_report_names_pages_of_the_best_and_the_chosen_run(tmp_path, folder):
     results, runs = study(tmp_path, data=str(folder))
     data = uw.data.load(str(folder))
     for seed, run in enumerate(runs):
@@ -46,7 +87,14 @@ def test_a_report_links_to_pages_of_the_best_and_the_chosen_run(tmp_path, folder
     text = (tmp_path / "report" / page.path).read_text(encoding="utf-8")
     assert re.findall(r'"detail":"[^"]*seed (\d)', text) == ["0", "1"]
     report = write_report(results, tmp_path / "report", papers=[], pages=[page]).read_text(encoding="utf-8")
-    assert f'<a href="{page.path}">' in report
+    assert f'<span data-file="{page.path}" title="beside this page">{page.path}</span>' in report
+    # Mailed alone, the report links to nothing that is not in it.
+    assert [
+        link for link in re.findall(r'href="([^"]*)"', report) if link[0] != "#" and link[:5] != "data:"
+    ] == []
+    # Sent alone, the report still has the explorer.
+    assert page.html == text
+    assert "send it along" not in report
     # A later report without it removes it.
     write_report(results, tmp_path / "report", papers=[])
     assert not (tmp_path / "report" / page.path).exists()

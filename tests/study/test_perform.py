@@ -4,7 +4,8 @@ import os
 import numpy as np
 import pytest
 
-from unweave import evaluation
+from unweave import evaluation, load
+from unweave.data.registry import load_described
 from unweave.metrics import METRICS, register_metric
 from unweave.study import perform as performing
 from unweave.study.collecting import collect
@@ -293,7 +294,7 @@ def test_the_part_that_a_run_is_scored_on(monkeypatch, trained, asked, scored):
     monkeypatch.setattr(performing, "load_data", lambda *arguments: loaded.append(arguments))
     job = Job("dsprites", "vae", {}, {"split": trained, "image_size": 32}, 0, "")
     performing.load_scored(job, asked)
-    assert loaded == [("dsprites", 32, scored)]
+    assert loaded == [("dsprites", 32, scored, None)]
 
 
 def test_a_study_trains_on_one_part_and_scores_the_other(opened, tiny, images, monkeypatch):
@@ -318,3 +319,24 @@ def test_a_study_trains_on_one_part_and_scores_the_other(opened, tiny, images, m
     assert not seen["train"] & seen["test"]
     (row,) = [row for row in rows(folder, folder.jobs[0]) if row[0] == "mig"]
     assert 6 in row  # the number of rows that were scored
+
+
+def test_a_study_of_a_folder_with_a_file_of_labels(opened, tiny, images, tmp_path):
+    """Its factors are those of the file, of the rows that it has; the run remembers it as on the command line."""
+    names = sorted(path.name for path in images.glob("*.png"))[:18]
+    lines = [f"{name},{int(name[0]) % 2}" for name in names]
+    file = tmp_path / "labels.csv"
+    file.write_text("\n".join(["file,parity", *lines]))
+    tiny["training"]["labels_csv"] = str(file)
+    tiny["evaluation"] = {"metrics": ["mig"]}
+    folder = opened(tiny)
+    job = folder.jobs[0]
+    assert perform(folder, job, "cpu", lambda *_: None) == "done"
+    spec = load(folder.run(job.identity)).spec
+    assert spec.data["factors"] == {"parity": 2}
+    assert spec.data["labelled"] == len(lines)
+    assert spec.folder["labels"] == str(file)
+    assert len(rows(folder, job)) == 1
+    data = load_described(spec.data, spec.folder)
+    assert len(data.labelled_rows()) == len(lines)
+    assert spec.folder["content"] == job.content  # as `unweave train --labels-csv` has it

@@ -85,7 +85,15 @@ def test_a_method_that_is_no_vae_has_only_the_settings_that_it_takes(training):
     finally:
         for name in ("NoVAE", "Sized"):
             METHODS.unregister(name)
-    assert set(plain.training) == {"steps", "batch_size", "learning_rate", "precision", "image_size", "split"}
+    assert set(plain.training) == {
+        "steps",
+        "batch_size",
+        "learning_rate",
+        "precision",
+        "image_size",
+        "split",
+        "labels_csv",
+    }
     assert plain.hyperparameters == {"width": 4}
     assert sized.training["latent_size"] == sized.hyperparameters["latent_size"] == 3
     assert (plain.identity, sized.identity) == ("fb19a5e7205dd0c455af", "4b876473e912171b4093")
@@ -241,6 +249,42 @@ def test_a_folder_is_known_by_what_is_in_it(images, tmp_path, monkeypatch):
     assert len({here, changed, renamed, identity()}) == 4
     (named,) = plan_jobs(Study(name="s", runs={"data": "dsprites", "method": "vae", "seed": 0}))
     assert identity(data="dsprites") == named.identity
+
+
+def test_labels_are_known_by_what_is_in_them(images, tmp_path, monkeypatch):
+    monkeypatch.setenv("UNWEAVE_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    names = sorted(path.name for path in images.glob("*.png"))
+    text = "file,kind\n" + "".join(f"{name},{number % 2}\n" for number, name in enumerate(names))
+    (tmp_path / "labels.csv").write_text(text)
+    (tmp_path / "moved").mkdir()
+    (tmp_path / "moved" / "other.csv").write_text(text)
+    (tmp_path / "s.yaml").write_text(f"runs: {{data: {images}, method: vae, seed: 0}}")
+    (tmp_path / "axis.yaml").write_text(
+        f"runs: {{data: {images}, labels_csv: labels.csv, method: vae, seed: 0}}"
+    )
+
+    def identity(file="s.yaml", **overrides):
+        (found,) = plan_jobs(*load_study(tmp_path / file, overrides))
+        return found.identity
+
+    plain, labelled = identity(), identity(**{"training.labels_csv": "labels.csv"})
+    assert plain != labelled
+    assert identity("axis.yaml") == labelled == identity(**{"training.labels_csv": "moved/other.csv"})
+    (tmp_path / "labels.csv").write_text(text.replace(",1", ",2"))
+    assert identity("axis.yaml") not in (plain, labelled)
+
+
+def test_labels_at_fault_are_told_with_their_line(images, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.yaml").write_text(
+        f"runs:\n  data: {images}\n  labels_csv: nowhere.csv\n  method: vae\n  seed: 0\n"
+    )
+    with pytest.raises(DataError, match=r"s.yaml, line 3: .*nowhere.csv': there is no such file"):
+        plan_jobs(*load_study(tmp_path / "s.yaml"))
+    (tmp_path / "nowhere.csv").write_text("file,kind\n")
+    with pytest.raises(DataError, match="dsprites has its own factors: needs a folder of images"):
+        plan_jobs(*load_study(tmp_path / "s.yaml", {"data": "dsprites"}))
 
 
 def test_a_study_finds_its_folder_from_everywhere(images, tmp_path, monkeypatch):

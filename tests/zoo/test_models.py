@@ -30,7 +30,8 @@ def data_of(prepared_data, data_folder, monkeypatch):
             folder = data_folder / data["name"]
             folder.mkdir(parents=True)
             for path in (Path(files) / FILES[data["name"]]).iterdir():
-                (folder / path.name).symlink_to(path)
+                if path.is_file() and path.name[0] != ".":  # a folder, or a lock, would be written to
+                    (folder / path.name).symlink_to(path)
         else:
             monkeypatch.setenv("UNWEAVE_DATA", str(prepared_data))
         return uw.data.load(data["name"], image_size=data["image_shape"][0], split=data.get("split"))

@@ -11,6 +11,7 @@ from .hyperparameters import method_scores as method_scores
 from .hyperparameters import score_distributions as score_distributions
 from .hyperparameters import scores_by_strength as scores_by_strength
 from .hyperparameters import strength_medians as strength_medians
+from .paper_claims.table import claims as claims
 from .ranking import rank_methods as rank_methods
 from .reconstruction import reconstruction_trade_off as reconstruction_trade_off
 from .runs import best_runs as best_runs
@@ -31,6 +32,7 @@ from .stages import stage_runs as stage_runs
 from .stages import stage_scores as stage_scores
 from .statistics.intervals import bootstrap_interval as bootstrap_interval
 from .statistics.intervals import grouped_intervals as grouped_intervals
+from .statistics.permutation import trend_test as trend_test
 from .statistics.rank_correlation import rank_correlations as rank_correlations
 from .statistics.significance import compact_letters as compact_letters
 from .statistics.significance import holm as holm

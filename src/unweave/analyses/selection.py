@@ -192,6 +192,31 @@ def outperforming_random(
     return pd.DataFrame(rows, columns=names)
 
 
+def grid_scores(table: pd.DataFrame) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """The scores of a study by metric, data set, seed and setting, and those of unsupervised choices.
+
+    Parameters
+    ----------
+    table
+        a results table with at least two seeds and two settings.
+
+    Returns
+    -------
+    (M, D, S, H), and by name (D, S, H); NaN where there is no run.
+
+    Examples
+    --------
+    >>> from unweave.analyses import simulate_results
+    >>> from unweave.analyses.selection import grid_scores
+    >>> table = simulate_results(data=["dsprites"], methods=["beta_vae"], seeds=5)
+    >>> metrics, choices = grid_scores(table)
+    >>> metrics.shape, list(choices)
+    ((6, 1, 5, 6), ['udr', 'unsupervised.elbo'])
+    """
+    grids = _grids(table)
+    return grids.metrics, {name: values for name, values in grids.choices.items() if name != CHANCE}
+
+
 @dataclass(frozen=True)
 class _Grids:
     """Scores by data set, seed and setting, NaN where there is no run: (M, D, S, H), and (D, S, H) per choice."""

@@ -40,7 +40,11 @@ def discover(
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option(help="For experts: random beginnings of each setting, 2 or more.", show_default=False),
+        typer.Option(
+            help="For experts: random beginnings of the chosen setting, 2 or more; below 5, agreement is hard to tell "
+            "from chance.",
+            show_default=False,
+        ),
     ] = None,
     latent_size: Annotated[
         int | None, typer.Option(help="For experts: numbers per photograph.", show_default=False)
@@ -48,11 +52,18 @@ def discover(
     size: Annotated[
         int | None, typer.Option(help="For experts: pixels of the images, 32 or 64.", show_default=False)
     ] = None,
+    strength: Annotated[
+        float | None,
+        typer.Option(
+            help="For experts: the strength of β-TCVAE, in place of a choice by short runs.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Discover what varies in a folder of photographs, and write a page that shows it.
 
     No knowledge of machine learning is needed. The photographs are examined, models are trained within the time given,
-    and the one is chosen whose factors come back in every training. If it was stopped (Ctrl-C, a crash), the same
+    and what comes back whenever training begins anew is shown. If it was stopped (Ctrl-C, a crash), the same
     command goes on; finished work is not done again.
     """
     from unweave.discovery import discover as discover_factors
@@ -67,6 +78,7 @@ def discover(
             seeds=seeds,
             latent_size=latent_size,
             size=size,
+            strength=strength,
         )
     except KeyboardInterrupt:
         print("What was trained is kept; the same command goes on from there.", file=sys.stderr)

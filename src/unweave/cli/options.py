@@ -124,7 +124,7 @@ def clean(removables: Sequence[Any], yes: bool, format: str | None = None) -> No
     from unweave.cleaning import total_size
 
     rows = [(output.bytes_text(each.size), each.why, str(each.path)) for each in removables]
-    if rows:
+    if rows or format is not None:
         output.show_table(["SIZE", "WHAT", "PATH"], rows, format)
     total = output.bytes_text(total_size(removables))
     if format is not None and not yes:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,24 +37,38 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="FIELD=VALUE", help="Override a field or an axis: training.steps=500."),
 ]
+StudyResults = Annotated[
+    str,
+    typer.Argument(
+        metavar="STUDY",
+        help="A study's name or file.yaml, its folder (FOLDER/STUDY), or stored:NAME (see 'unweave study list').",
+    ),
+]
+SkipStored = Annotated[
+    bool,
+    typer.Option("--skip-stored", help="Leave out runs whose scores are stored (see 'unweave study store')."),
+]
 ROOT = Path("studies-out")
 
 
 @app.command("list")
 def list_studies(format: Format = None) -> None:
-    """List the studies that come with unweave."""
+    """List the studies that come with unweave, and of how many of their runs results are stored."""
     from unweave.study.grid import count_points
     from unweave.study.planning import SHARED
     from unweave.study.source import read
     from unweave.study.spec import Training, known_studies, study_file
+    from unweave.study.stored import stored_names
+    from unweave.study.storing import count_stored
 
-    rows = []
+    rows, stored = [], stored_names()
     for name in known_studies():
         study = read(study_file(name)).values
         defaults = {key: field.default for key, field in Training.model_fields.items()}
         defaults |= study.get("training", {})
-        rows.append((name, f"{count_points(study['runs'], SHARED, defaults):,}", study["title"]))
-    output.show_table(["STUDY", "RUNS", "WHAT"], rows, format)
+        runs = f"{count_points(study['runs'], SHARED, defaults):,}"
+        rows.append((name, runs, count_stored(name) if name in stored else "", study["title"]))
+    output.show_table(["STUDY", "RUNS", "STORED", "WHAT"], rows, format)
 
 
 @app.command()
@@ -61,7 +77,10 @@ def plan(
     settings: Settings = None,
     root: Root = ROOT,
     measure: Annotated[bool, typer.Option(help="Measure for how long it will take.")] = True,
-    runs: Annotated[bool, typer.Option("--runs", help="List every run.")] = False,
+    runs: Annotated[
+        bool, typer.Option("--runs", help="List every run; as csv or json, these alone.")
+    ] = False,
+    skip_stored: SkipStored = False,
     format: Format = None,
     imports: Imports = None,
 ) -> None:
@@ -69,10 +88,14 @@ def plan(
     checked, source = _load(study, settings, imports)  # before torch is imported
     from unweave.study.estimate import estimate
     from unweave.study.folder import StudyFolder
-    from unweave.study.planning import missing_methods
+    from unweave.study.planning import missing_methods, without_runs
     from unweave.study.planning import plan as plan_study
+    from unweave.study.storing import stored_runs
 
-    folder = StudyFolder(root, checked.name, plan_study(checked, source))
+    whole = plan_study(checked, source)
+    stored = stored_runs(whole)
+    chosen = without_runs(whole, stored) if skip_stored else whole
+    folder = StudyFolder(root, checked.name, chosen)
     jobs = folder.jobs
     if runs:
         output.show_table(
@@ -81,12 +104,15 @@ def plan(
             format,
             keys=3,
         )
+        if format in ("csv", "json"):  # one document, for programs
+            return
     left = folder.pending()
     needed = {stage.identity for job in jobs for stage in job.stages.values()}
     facts = [
         ("study", checked.name),
         ("runs", f"{len(jobs):,}" + (f", {len(needed):,} of them needed by others" if needed else "")),
         ("done already", f"{sum(folder.is_done(job) for job in jobs):,}"),
+        *([("stored", _stored_text(len(stored), len(whole.jobs), skip_stored))] if stored else []),
         ("data sets", ", ".join(dict.fromkeys(job.data for job in jobs))),
         ("methods", ", ".join(dict.fromkeys(job.method for job in jobs))),
         ("scores of each run", ", ".join(dict.fromkeys(unit.label for unit in folder.units))),
@@ -94,9 +120,27 @@ def plan(
     missing = missing_methods(jobs)
     if missing:
         facts.append(("not in this version", ", ".join(missing)))
+    absent = _absent(dict.fromkeys(job.data for job in left))
+    if absent:
+        facts.append(("not on this machine", f"{', '.join(absent)}: unweave data get {' '.join(absent)}"))
     if measure and left and not missing:
         facts += estimate(folder, left)
     output.show_facts(facts, format)
+
+
+def _stored_text(stored: int, planned: int, skipped: bool) -> str:
+    what = "left out" if skipped else "--skip-stored leaves them out"
+    return f"the scores of {stored:,} of {planned:,} runs are stored; {what}"
+
+
+def _absent(names: Iterable[str]) -> list[str]:
+    """The data sets of these names whose files would have to be downloaded."""
+    from unweave.data import registry
+    from unweave.data.storage.prepared import data_folder
+    from unweave.data.storage.status import status
+
+    known = [registry.find(name) for name in names if name in registry.names()]
+    return [each.name for each in known if status(each, data_folder() / each.name).state == "needs download"]
 
 
 def _needs(job: Any) -> str:
@@ -132,6 +176,7 @@ def run(
     address: Address = None,
     storage: Storage = None,
     report: Report = True,
+    skip_stored: SkipStored = False,
     imports: Imports = None,
 ) -> None:
     """Do all runs of a study that are not done yet.
@@ -140,7 +185,7 @@ def run(
     machine or another that shares it, joins in: it takes runs that no other works on.
     """
     machines = Machines(executor, processes, threads, device, address, storage)
-    _run(*_load(study, settings, imports), root, machines, report)
+    _run(*_load(study, settings, imports), root, machines, report, skip_stored)
 
 
 @app.command()
@@ -154,12 +199,13 @@ def resume(
     address: Address = None,
     storage: Storage = None,
     report: Report = True,
+    skip_stored: SkipStored = False,
     imports: Imports = None,
 ) -> None:
     """Continue a study as it was started, overridden fields included, and try failed runs again."""
     machines = Machines(executor, processes, threads, device, address, storage)
     started = _load(str(root / _name(study) / "study.yaml"), None, imports)
-    _run(*started, root, machines, report, retry=True)
+    _run(*started, root, machines, report, skip_stored, retry=True)
 
 
 @app.command()
@@ -186,7 +232,7 @@ def status(
 
 @app.command()
 def report(
-    study: StudyName,
+    study: StudyResults,
     root: Root = ROOT,
     to: Annotated[
         Path | None,
@@ -198,14 +244,16 @@ def report(
 ) -> None:
     """Write the report of the runs so far: one HTML file, figures as PDF and PNG, tables as CSV and LaTeX.
 
-    Of studies in a folder that cannot be written, give another folder for the report with --to.
+    Of studies in a folder that cannot be written, give another folder for the report with --to. The report of stored
+    results needs it, and has everything that needs no model.
     """
     load_extensions(imports)
-    from unweave.study.collecting import collect
-    from unweave.study.folder import open_study
+    from unweave.study.stored import is_stored_address
+    from unweave.study.storing import open_results
 
-    folder = open_study(root, _name(study))
-    _report(collect(folder), folder, to)
+    if is_stored_address(study) and to is None:
+        raise ArgumentError("--to", None, f"the report of {study} needs a folder to be written to")
+    _report(open_results(study, root), root, to, study)
 
 
 @app.command("clean")
@@ -224,8 +272,81 @@ def clean_runs(
 
 
 @app.command()
-def results(
+def claims(
+    study: StudyResults,
+    root: Root = ROOT,
+    paper: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="locatello, kumar, yang or mita; may be repeated.  [default: those that the study reports]",
+            show_default=False,
+        ),
+    ] = None,
+    format: Format = None,
+) -> None:
+    """Show the papers' claims: what the paper says, what the study measured, and a verdict by a stated rule.
+
+    Verdicts are holds, does not hold, not shown (no evidence either way) and not tested (with the reason): two-sided
+    tests within seeds at 0.05, with Holm's correction over all tests of a claim.
+    """
+    from unweave.analyses import claims as judge_claims
+    from unweave.analyses.paper_claims.table import PAPER_CLAIMS
+    from unweave.study.storing import open_results
+
+    outcome = open_results(study, root)
+    papers = paper or [name for name in outcome.spec.get("reports", []) if name in PAPER_CLAIMS] or None
+    table = judge_claims(outcome.table, papers)
+    if table["data"].nunique() < 2:
+        table = table.drop(columns="data")
+    rows = [tuple(_claim_cell(value, format) for value in row) for row in table.itertuples(index=False)]
+    output.show_table([str(name).upper() for name in table.columns], rows, format)
+
+
+def _claim_cell(value: Any, format: str | None) -> Any:
+    """A cell; a p-value is rounded for people."""
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return value if format in ("csv", "json") else "< 0.0001" if value < 0.0001 else f"{value:.2g}"
+    return value
+
+
+@app.command()
+def store(
     study: StudyName,
+    root: Root = ROOT,
+    to: Annotated[Path, typer.Option("--to", help="The folder of stored tables.")] = Path("studies/results"),
+    imports: Imports = None,
+) -> None:
+    """Store the scores of a study's finished runs in a small file, TO/STUDY.parquet.
+
+    The study is taken as its file is now, and its runs are taken from the folder, whichever study did them. Runs that
+    the file has already and the folder has not are kept: so a study is continued on another machine with
+    'unweave study run STUDY --skip-stored', and stored there again.
+    """
+    checked, source = _load(study, None, imports)
+    from unweave.study.folder import StudyFolder
+    from unweave.study.planning import plan as plan_study
+    from unweave.study.storing import store as store_results
+
+    if not (root / "runs").is_dir():
+        raise ArgumentError("--out", str(root), "has no folder 'runs': no study was run there")
+    stored = store_results(StudyFolder(root, checked.name, plan_study(checked, source)), to)
+    total = stored.table["run"].nunique()
+    print(
+        f"{stored.path}: {total:,} of {stored.planned:,} runs ({stored.added:,} new, {stored.replaced:,} stored again, "
+        f"{stored.kept:,} kept), {len(stored.table):,} scores, {output.bytes_text(stored.path.stat().st_size)}"
+    )
+    if stored.dropped:
+        output.show_warning(
+            f"{stored.dropped:,} runs that were stored are not of the study as it is now, or were measured otherwise, "
+            "and are left out"
+        )
+
+
+@app.command()
+def results(
+    study: StudyResults,
     root: Root = ROOT,
     sql: Annotated[
         str | None, typer.Option(help="A DuckDB query; the table is called results.", show_default=False)
@@ -238,18 +359,19 @@ def results(
 ) -> None:
     """Show the results, or query them with SQL. The whole table is in STUDY/results.parquet.
 
+    stored:NAME are results that come with unweave.
+
     Without SQL: the median over seeds of each score, with the 95 % bootstrap interval of the median, or, of fewer
     than five seeds, their values.
     """
     from unweave.analyses.scores import seed_medians
     from unweave.files import check_can_write, replacing
-    from unweave.study.collecting import collect
-    from unweave.study.folder import open_study
     from unweave.study.results import query
+    from unweave.study.storing import open_results
 
     if csv is not None:
         check_can_write(csv, "--csv")
-    table = collect(open_study(root, _name(study))).table
+    table = open_results(study, root).table
     names = {"value": "median", "n": "runs"}
     answer = query(table, sql) if sql else seed_medians(table).rename(columns=names)
     if not sql and not answer["values"].map(len).any():
@@ -288,7 +410,13 @@ def _name(study: str) -> str:
 
 
 def _run(
-    checked: Any, source: Any, root: Path, machines: Machines, report: bool, retry: bool = False
+    checked: Any,
+    source: Any,
+    root: Path,
+    machines: Machines,
+    report: bool,
+    skip_stored: bool,
+    retry: bool = False,
 ) -> None:
     from unweave.figures.papers import PAPERS
     from unweave.study.driver import check_finished, prepare
@@ -300,7 +428,15 @@ def _run(
             PAPERS.check(name)
         except ArgumentError as error:
             raise DataError(f"{source.line(('reports', number))}: reports.{number}: {error}") from error
-    folder = prepare(checked, source, root)
+    stored: set[str] = set()
+    if skip_stored:
+        from unweave.study.planning import plan as plan_study
+        from unweave.study.storing import stored_runs
+
+        whole = plan_study(checked, source)
+        stored = stored_runs(whole)
+        print(f"{checked.name}: {_stored_text(len(stored), len(whole.jobs), True)}", flush=True)
+    folder = prepare(checked, source, root, stored)
     if retry:
         print(f"{folder.forgive()} failed runs are tried again")
     left = len(folder.pending())
@@ -312,19 +448,29 @@ def _run(
     print(f"{finished:,} of {len(folder.jobs):,} runs are done ({minutes:.1f} min): {folder.path}")
     try:
         if report and finished:
-            _report(outcome, folder)
+            _report(outcome, root)
     finally:
         check_finished(outcome)
 
 
-def _report(outcome: Any, folder: Any, to: Path | None = None) -> None:
+def _report(outcome: Any, root: Path, to: Path | None = None, address: str | None = None) -> None:
     from unweave.explorer import write_study_pages
     from unweave.figures.report import write_report
 
-    command = f"unweave study report {folder.name} -o {folder.root}"
-    out = to or folder.path / "report"
+    papers = outcome.spec.get("reports", [])
+    if outcome.runs is None:
+        assert to is not None
+        command = f"unweave study report {address} --to {to}"
+        output.show_note(
+            "stored results have no models: the report is without traversals, loss curves, the list of runs and pages "
+            "to explore models"
+        )
+        print(write_report(outcome, to, papers, command=command))
+        return
+    command = f"unweave study report {outcome.name} -o {outcome.runs.parent}"
+    out = to or outcome.runs.parent / outcome.name / "report"
     pages = write_study_pages(outcome, out)
-    print(write_report(outcome, out, folder.study.reports, command=command, pages=pages))
+    print(write_report(outcome, out, papers, command=command, pages=pages))
 
 
 def _cell(value: Any) -> Any:

@@ -24,13 +24,12 @@ from unweave.cli.options import (
     parse_settings,
     parse_term,
 )
-from unweave.errors import ArgumentError, unknown_name
+from unweave.errors import ArgumentError
 
 if TYPE_CHECKING:
     from unweave.training import Callback
 
 _RECORDS = 20  # of a short run: a curve, not a dot
-LOGGERS = ("tensorboard", "wandb", "mlflow")
 
 
 def train(
@@ -189,7 +188,11 @@ def train(
     import torch
 
     import unweave as uw
+    from unweave.training.loggers import check_logger, create_logger
 
+    loggers = list(dict.fromkeys(logger or []))
+    for name in loggers:
+        check_logger(name, "--logger")
     _check_size(size, method, _architecture(architecture))
     loaded = load_data(data, size, None, split, labels_csv, skip_bad)
     given: dict[str, Any] = {
@@ -225,7 +228,7 @@ def train(
         uw.training.train_stages(created, uw.train, spec.training, Path("runs"), **options)
         spec = uw.training.plan(created, loaded, steps, batch_size, rate, seed, precision)
     folder = out or Path("runs") / uw.training.run_name(spec)
-    callbacks = [_logger(name, folder) for name in logger or []]
+    callbacks = [create_logger(name, folder) for name in loggers]
     callbacks.append(_finished_before(folder))
     try:
         run = uw.train(created, loaded, **spec.training, out=folder, callbacks=callbacks, **options)
@@ -233,7 +236,10 @@ def train(
         _say_what_is_kept(folder)
         raise
     if run.records:
-        last = {name: f"{value:,.4g}" for name, value in run.records[-1].items()}
+        last = {
+            name: f"{value:,}" if name == "step" else f"{value:,.4g}"
+            for name, value in run.records[-1].items()
+        }
         print(", ".join(f"{name} {value}" for name, value in last.items()))
     for problem in run.problems:
         print(f"warning: {problem}")
@@ -308,15 +314,7 @@ def _say_what_is_kept(folder: Path) -> None:
     from unweave.training.run import steps_done
 
     done = steps_done(folder)
-    kept = f"kept up to step {done:,} in {folder}" if done else f"nothing was kept in {folder}"
-    print(f"{kept}; the same command goes on from there", file=sys.stderr)
-
-
-def _logger(name: str, folder: Path) -> Callback:
-    from unweave.training import MLflow, TensorBoard, WeightsAndBiases
-
-    if name not in LOGGERS:
-        raise unknown_name("--logger", name, LOGGERS)
-    if name == "tensorboard":
-        return TensorBoard(folder / "tensorboard")
-    return WeightsAndBiases(project="unweave", name=folder.name) if name == "wandb" else MLflow()
+    if done:
+        print(f"kept up to step {done:,} in {folder}; the same command goes on from there", file=sys.stderr)
+    else:
+        print(f"nothing was kept in {folder}: the same command begins anew", file=sys.stderr)

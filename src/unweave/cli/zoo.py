@@ -33,7 +33,10 @@ SCORES = {"mig": "MIG", "dci": "DCI", "modularity": "MODULARITY", "sap": "SAP", 
 
 @app.command("list")
 def list_models(json: Json = False, format: Format = None) -> None:
-    """List the models that come with the package, with scores of their cards. --json prints the whole cards."""
+    """List the models that come with the package, with scores of their cards.
+
+    In a pipe the columns are separated by tabs. --json prints all that is known, --format json the table.
+    """
     from unweave import zoo
 
     cards = [zoo.card(name) for name in zoo.names()]
@@ -48,7 +51,7 @@ def list_models(json: Json = False, format: Format = None) -> None:
 
 
 @app.command()
-def show(name: Name, json: Json = False) -> None:
+def show(name: Name, json: Json = False, format: Format = None) -> None:
     """Show a model's card: how it was trained, its scores, and where its files and pictures are."""
     from unweave import zoo
 
@@ -67,13 +70,14 @@ def show(name: Name, json: Json = False) -> None:
     facts += [("protocol", _protocol(card.full))]
     facts += [(f"  {key}", f"{value:.4g}") for key, value in card.full.scores.items()]
     facts += [("folder", str(card.folder)), ("pictures", ", ".join(card.pictures))]
-    output.show_facts(facts)
+    output.show_facts(facts, format)
 
 
 @app.command()
 def evaluate(
     name: Name,
     quick: Annotated[bool, typer.Option("--quick", help="The scores of few points: seconds.")] = False,
+    format: Format = None,
 ) -> int:
     """Compute the scores of a model's card again, and compare. The exit code is 1 if one differs."""
     from unweave import zoo
@@ -83,7 +87,7 @@ def evaluate(
         (each.metric, f"{each.card:.6g}", f"{each.value:.6g}", "same" if each.same else "differs")
         for each in comparisons
     ]
-    output.show_table(["SCORE", "CARD", "NOW", "COMPARED"], rows)
+    output.show_table(["SCORE", "CARD", "NOW", "COMPARED"], rows, format)
     different = [each for each in comparisons if not each.same]
     if different:
         output.show_error(

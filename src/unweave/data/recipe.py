@@ -31,6 +31,9 @@ class SourceFile:
         its checksum, where that is known.
     at_most
         the bytes after which a download of unknown size is given up.
+    unpacked_size
+        of a .gz file whose content is checked when it is read: the bytes of that content. One that was gzipped again
+        is as good as the official one.
 
     Examples
     --------
@@ -43,6 +46,7 @@ class SourceFile:
     size: int | None = None
     sha256: str | None = None
     at_most: int = 10 << 30
+    unpacked_size: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +81,8 @@ class Recipe:
         its own parts by name, such as train and test: each as ``load``.
     package
         an installed Python package that brings the files along.
+    beside
+        another data set of the same files, whose folder is used where this one has none.
 
     Examples
     --------
@@ -102,12 +108,18 @@ class Recipe:
     files: tuple[SourceFile, ...] = ()
     splits: Mapping[str, Callable[[Path], Dataset]] = field(default_factory=dict)
     package: str | None = None
+    beside: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", self.title or self.name)
         object.__setattr__(self, "label", self.label or self.title)
         if self.space is not None:
             object.__setattr__(self, "factor_names", self.space.names)
+
+    def folder_of_files(self, folder: Path) -> Path:
+        """Where its files are: ``folder``, or if that is not there the one of ``beside``, next to it."""
+        other = None if self.beside is None else folder.parent / self.beside
+        return other if other is not None and other.is_dir() and not folder.is_dir() else folder
 
     @property
     def offline(self) -> bool:

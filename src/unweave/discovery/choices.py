@@ -15,11 +15,14 @@ import numpy as np
 from unweave.arrays import AnyArray, ByteArray
 from unweave.discovery.photographs import Photographs
 
-ENOUGH_STEPS = 3_000  # of a run: below this, images or networks get smaller
-FEW_STEPS = 1_200  # below this, runs get fewer
+ENOUGH_STEPS = 2_000  # of a run: below this, images or networks get smaller
+FEW_STEPS = 1_000  # below this, strengths are not compared
 FEWEST_STEPS = 50
 MOST_STEPS = 20_000
-MOST_SEEDS = 8
+FEWEST_SEEDS, MOST_SEEDS = 6, 10  # axes of five trainings can agree by chance; ten are enough
+PILOT_SEEDS = 2  # of each setting
+PILOT_PART = 0.3  # of the training
+LEARNING_RATE = 1e-3  # at its peak, after a warm-up and before a cosine's decay
 TRAINING_PART = 0.85  # of the time; the rest reads, compares and writes
 MANY_LATENTS, FEW_LATENTS = 10, 3
 _WARM_UP, _MEASURED, _SECONDS = 2, 30, 4.0
@@ -55,12 +58,14 @@ class Plan:
     ----------
     side, width
         of the images in pixels, and of the network (1: the papers').
-    reconstruction, latent_size
-        of the method.
+    reconstruction, variance, latent_size
+        of the method; the variance of a pixel, 1 where the likelihood has none.
     steps, batch_size, learning_rate
         of the training.
-    settings, seeds
-        each setting is trained with the seeds 0, 1, …
+    settings, pilot_steps
+        among which one is chosen by two short runs of each; a single setting needs none.
+    seeds
+        how often the chosen setting is trained, each time from another beginning than any before.
     choices
         the same for people.
     """
@@ -68,8 +73,10 @@ class Plan:
     side: int
     width: float
     reconstruction: str
+    variance: float
     latent_size: int
     steps: int
+    pilot_steps: int
     batch_size: int
     learning_rate: float
     settings: tuple[Setting, ...]
@@ -100,6 +107,7 @@ def choose(
     seeds: int | None = None,
     latent_size: int | None = None,
     size: int | None = None,
+    strength: float | None = None,
     seconds_per_step: Callable[[Plan], float] | None = None,
 ) -> Plan:
     """Choose everything for these photographs and this time.
@@ -112,7 +120,7 @@ def choose(
         for everything together.
     steps
         of each run; given, no speed is measured and the time does not matter.
-    seeds, latent_size, size
+    seeds, latent_size, size, strength
         an expert's choices.
     seconds_per_step
         measures a plan; by default on this machine.
@@ -120,13 +128,26 @@ def choose(
     measure = seconds_per_step or (lambda plan: measure_seconds(plan, photographs))
     rows = _sample(photographs.distinct)
     small = photographs.small[rows]
-    reconstruction, likelihood = _choose_likelihood(photographs.images[rows])
+    reconstruction, variance, likelihood = _choose_likelihood(photographs.images[rows])
     latents, latents_choice = _choose_latents(small, latent_size)
-    batch_size = 64 if len(photographs.distinct) >= 500 else 32
-    settings = _settings(reconstruction)
+    batch_size = 64 if len(photographs.distinct) >= 100 else 16
+    settings = _settings() if strength is None else (_tcvae(strength),)
 
-    def plan(side: int, width: float, steps: int, used: Sequence[Setting], seeds: int) -> Plan:
-        return Plan(side, width, reconstruction, latents, steps, batch_size, 1e-3, tuple(used), seeds, ())
+    def plan(side: int, width: float, steps: int, pilot: int, used: Sequence[Setting], seeds: int) -> Plan:
+        return Plan(
+            side,
+            width,
+            reconstruction,
+            variance,
+            latents,
+            steps,
+            pilot,
+            batch_size,
+            LEARNING_RATE,
+            tuple(used),
+            seeds,
+            (),
+        )
 
     if photographs.side < 64:
         rungs = [(photographs.side, width) for _, width in _SMALL_RUNGS]
@@ -134,7 +155,7 @@ def choose(
         rungs = [rung for rung in _RUNGS if size in (None, rung[0])]
     if steps is not None:
         side, width = rungs[-1] if size is None else rungs[0]
-        chosen = plan(side, width, steps, settings[:2], seeds or 3)
+        chosen = plan(side, width, steps, steps if len(settings) > 1 else 0, settings, seeds or FEWEST_SEEDS)
         why_size = "the number of steps was given, so the cheapest networks are taken"
         why_runs = "given by you"
     else:
@@ -151,17 +172,12 @@ def choose(
         ),
         likelihood,
         latents_choice,
-        Choice(
-            "Methods and strengths",
-            names,
-            "Each pushes the numbers to be independent of each other in its own way and strength. Nobody can know "
-            "beforehand which suits your photographs, so several are tried.",
-        ),
+        Choice("Methods and strengths", names, _why_settings(chosen, strength)),
         Choice(
             "Runs",
-            f"{len(chosen.settings)} × {chosen.seeds} runs of {chosen.steps:,} steps, {batch_size} photographs each",
-            f"Each setting is trained {chosen.seeds} times from different random beginnings: what comes out each time "
-            f"is more than luck. The number of steps: {why_runs}.",
+            _runs_in_words(chosen),
+            f"The chosen setting is trained {chosen.seeds} times from different random beginnings: what comes out each "
+            f"time is more than luck. The number of steps: {why_runs}.",
         ),
     )
     return Plan(**{**vars(chosen), "choices": choices})
@@ -217,21 +233,26 @@ def _fit(
     measure: Callable[[Plan], float],
 ) -> tuple[Plan, str, str]:
     """The best images and networks with which the runs get enough steps; else the cheapest, and fewer runs."""
-    count = seeds or 4
+    fewest = seeds or FEWEST_SEEDS
+    part = 1 - PILOT_PART if len(settings) > 1 else 1.0
     each = steps = 0.0
     for side, width in rungs:
-        each = measure(plan(side, width, 1, settings, count))
-        steps = seconds / (each * len(settings) * count)
-        if steps >= ENOUGH_STEPS:
+        each = measure(plan(side, width, 1, 0, settings, fewest))
+        steps = part * seconds / each  # of all final runs together
+        if steps >= ENOUGH_STEPS * fewest:
             break
-    used = settings
-    if steps < FEW_STEPS:
-        used, count = settings[:2], seeds or 3
-        steps = seconds / (each * len(used) * count)
-    if steps > MOST_STEPS and seeds is None:
-        count = min(MOST_SEEDS, int(count * steps / MOST_STEPS))
-        steps = seconds / (each * len(used) * count)
-    chosen = plan(side, width, int(np.clip(steps, FEWEST_STEPS, MOST_STEPS)), used, count)
+    if steps < FEW_STEPS * fewest and len(settings) > 1:
+        settings, steps, part = settings[:1], seconds / each, 1.0
+    count = seeds or int(np.clip(steps / ENOUGH_STEPS / 1.5, fewest, MOST_SEEDS))
+    pilot = (1 - part) * seconds / each / (PILOT_SEEDS * len(settings))
+    chosen = plan(
+        side,
+        width,
+        int(np.clip(steps / count, FEWEST_STEPS, MOST_STEPS)),
+        int(np.clip(pilot, FEWEST_STEPS, MOST_STEPS)) if len(settings) > 1 else 0,
+        settings,
+        count,
+    )
     why_size = (
         "there is time for this size"
         if (side, width) == rungs[0]
@@ -242,31 +263,63 @@ def _fit(
     return chosen, why_size, f"what fits into the time, as {speed}{limit}"
 
 
-def _settings(reconstruction: str) -> tuple[Setting, ...]:
-    """Methods and strengths, the most useful first."""
-    strong = 4.0 if reconstruction == "bernoulli" else 8.0
-    weak = 1.0 if reconstruction == "bernoulli" else 2.0
+def _settings() -> tuple[Setting, ...]:
+    """Methods and strengths, the most useful first: it is taken where there is no time to compare."""
+    return (_tcvae(8.0), _tcvae(20.0), Setting("beta_vae", {"beta": 3.0}, "β-VAE, strength 3"))
+
+
+def _tcvae(strength: float) -> Setting:
+    return Setting("beta_tcvae", {"beta": strength}, f"β-TCVAE, strength {strength:g}")
+
+
+def _why_settings(plan: Plan, strength: float | None) -> str:
+    if strength is not None:
+        return "Given by you."
+    if len(plan.settings) == 1:
+        return (
+            "It pushes the numbers to be independent of each other. There is no time to compare strengths: all of it "
+            "goes into training this one anew."
+        )
     return (
-        Setting("beta_tcvae", {"beta": strong}, f"β-TCVAE, strength {strong:g}"),
-        Setting("beta_vae", {"beta": weak}, f"β-VAE, strength {weak:g}"),
-        Setting("beta_vae", {"beta": strong}, f"β-VAE, strength {strong:g}"),
+        "Each pushes the numbers to be independent of each other in its own way and strength. Nobody can know "
+        f"beforehand which suits your photographs, so each is tried {PILOT_SEEDS} times for a short while. The one "
+        "whose numbers agree best is then trained anew, and only these new trainings are judged."
     )
 
 
-def _choose_likelihood(images: AnyArray) -> tuple[str, Choice]:
+def _runs_in_words(plan: Plan) -> str:
+    final = f"{plan.seeds} runs of {plan.steps:,} steps, {plan.batch_size} photographs each"
+    if not plan.pilot_steps:
+        return final
+    return (
+        f"{PILOT_SEEDS * len(plan.settings)} short runs of {plan.pilot_steps:,} steps to choose, then {final}"
+    )
+
+
+def _choose_likelihood(images: AnyArray) -> tuple[str, float, Choice]:
     values = np.asarray(images).reshape(-1)
     extreme = float(np.mean((values <= 25) | (values >= 230)))
     if extreme >= 0.9:
-        return "bernoulli", Choice(
-            "Measure of likeness",
-            "black or white (Bernoulli)",
-            f"{extreme:.0%} of all pixels are nearly black or white: a drawing is judged by whether each pixel is on.",
+        return (
+            "bernoulli",
+            1.0,
+            Choice(
+                "Measure of likeness",
+                "black or white (Bernoulli)",
+                f"{extreme:.0%} of all pixels are nearly black or white: a drawing is judged by whether each pixel "
+                "is on.",
+            ),
         )
-    return "gaussian_learned", Choice(
-        "Measure of likeness",
-        "shades (Gaussian, its width learned)",
-        f"Only {extreme:.0%} of all pixels are nearly black or white: a drawing is judged by how far each pixel's "
-        "shade is off, compared with how exactly these photographs can be drawn at all.",
+    variance = max(float(np.var(np.asarray(images) / 255, axis=0).mean()), 1e-4)
+    return (
+        "gaussian",
+        variance,
+        Choice(
+            "Measure of likeness",
+            f"shades (Gaussian, standard deviation {variance**0.5:.2g})",
+            f"Only {extreme:.0%} of all pixels are nearly black or white: a drawing is judged by how far each pixel's "
+            "shade is off, compared with how much a pixel varies from photograph to photograph.",
+        ),
     )
 
 

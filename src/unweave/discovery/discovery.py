@@ -18,14 +18,14 @@ from filelock import FileLock, Timeout
 from unweave.arrays import ByteArray, IntArray
 from unweave.data import Dataset
 from unweave.data.own.arrays import from_arrays
-from unweave.discovery.choices import Plan, choose
+from unweave.discovery.choices import TRAINING_PART, Plan, Setting, choose
 from unweave.discovery.factors import Factor, describe_factors
 from unweave.discovery.labels import LabelColumn, read_labels
-from unweave.discovery.measured import measure
+from unweave.discovery.measured import Measured, measure
 from unweave.discovery.odd import OddPhotograph, odd_photographs
 from unweave.discovery.photographs import Photographs, check_enough, read_photographs
-from unweave.discovery.runs import train_runs
-from unweave.discovery.selection import Selected, select_run
+from unweave.discovery.runs import TrainedRun, final_jobs, pilot_jobs, train_runs
+from unweave.discovery.selection import Selected, SettingScores, choose_setting, select_run
 from unweave.discovery.sureness import headline, how_sure, not_discovered
 from unweave.errors import ArgumentError, DataError, UnweaveError
 from unweave.files import read_json, replacing, write_text
@@ -128,11 +128,13 @@ def discover(
     seeds: Count | None = None,
     latent_size: Count | None = None,
     size: Count | None = None,
+    strength: Positive | None = None,
 ) -> Discovery:
     """Find out what varies in a folder of photographs, without labels and without settings.
 
-    The photographs are examined, a small study is trained within the time (several methods and strengths, each from
-    several random beginnings), and the model is chosen whose factors come back in every training. ``out/page.html``
+    The photographs are examined and a small study is trained within the time: short runs of several methods and
+    strengths choose one of them, which is then trained anew from several random beginnings. Factors are what comes
+    back in these trainings. ``out/page.html``
     shows for each factor what it does to real photographs, which are the most extreme, and how sure one may be;
     ``out/codes.csv`` has the numbers of every photograph, ``out/model`` is the run, ``out/explorer.html`` lets one
     move the numbers by hand. Everything is kept as it goes: the same call goes on where it was interrupted.
@@ -151,11 +153,13 @@ def discover(
     steps
         of each run, in place of what fits into the time.
     seeds
-        random beginnings of each setting: at least 2, better 3 or more.
+        random beginnings of the chosen setting: at least 2; below 5, agreement is hard to tell from chance.
     latent_size
         numbers per photograph.
     size
         of the images in pixels: 32 or 64.
+    strength
+        of β-TCVAE, in place of a choice by short runs.
 
     Returns
     -------
@@ -174,7 +178,7 @@ def discover(
     >>> result.headline
     'Nothing was discovered: 20 different photographs are too few to tell a pattern from chance.'
     """
-    options = _check(photos, minutes, steps, seeds, latent_size, size)
+    options = _check(photos, minutes, steps, seeds, latent_size, size, strength)
     source = Path(photos).expanduser().absolute()
     if not source.is_dir():
         raise ArgumentError("photos", str(photos), "needs a folder of images")
@@ -205,13 +209,11 @@ def _discover(
     images = photographs.at(plan.side)
     seen, unseen = _split(photographs)
     data = _dataset(photographs, images[seen])
-    trained = train_runs(plan, data, folder / _WORK / "runs", seconds)
-    with progress("Comparing runs", len(trained.runs), "runs", transient=True) as advance:
-        measured = []
-        for one in trained.runs:
-            measured.append(measure(one.run, images, seen, unseen))
-            advance(1)
-    selected = select_run(trained.runs, measured, unseen)
+    runs = folder / _WORK / "runs"
+    training = None if seconds is None else TRAINING_PART * seconds
+    setting, pilot = _choose_setting(plan, data, images, (seen, unseen), runs, training)
+    trained = train_runs(plan, final_jobs(plan, setting, runs, training), data, runs, training)
+    selected = select_run(trained.runs, _measure(trained.runs, images, seen, unseen), unseen, pilot)
     distinct = photographs.distinct
     factors = describe_factors(selected, distinct, labels)
     latents = [factor.latent for factor in factors]
@@ -230,6 +232,37 @@ def _discover(
     )
 
 
+def _choose_setting(
+    plan: Plan,
+    data: Dataset,
+    images: ByteArray,
+    split: tuple[IntArray, IntArray],
+    runs: Path,
+    seconds: float | None,
+) -> tuple[Setting, tuple[SettingScores, ...]]:
+    """The setting to train anew, by pilot runs, and their scores."""
+    jobs = pilot_jobs(plan)
+    if not jobs:
+        return plan.settings[0], ()
+    trained = train_runs(plan, jobs, data, runs, seconds)
+    scores = choose_setting(trained.runs, _measure(trained.runs, images, *split), split[1])
+    if not scores:  # they failed: what is most useful is tried all the same
+        return plan.settings[0], ()
+    _say(f"Chosen: {scores[0].setting.label}")
+    return scores[0].setting, scores
+
+
+def _measure(
+    trained: Sequence[TrainedRun], images: ByteArray, seen: IntArray, unseen: IntArray
+) -> list[Measured]:
+    measured = []
+    with progress("Comparing runs", len(trained), "runs", transient=True) as advance:
+        for one in trained:
+            measured.append(measure(one.run, images, seen, unseen))
+            advance(1)
+    return measured
+
+
 # --- before anything is trained ------------------------------------------------------------------
 
 
@@ -240,6 +273,7 @@ def _check(
     seeds: int | None,
     latent_size: int | None,
     size: int | None,
+    strength: float | None,
 ) -> dict[str, Any]:
     """The arguments that decide what is trained, checked."""
     if not isinstance(photos, str | Path):
@@ -253,6 +287,8 @@ def _check(
         raise ArgumentError("seeds", seeds, "needs 2 or more: one training alone cannot show what comes back")
     if size not in (None, 32, 64):
         raise ArgumentError("size", size, "needs 32 or 64")
+    if strength is not None and check_value("strength", strength, Positive) < 1:
+        raise ArgumentError("strength", strength, "needs a number >= 1: at 1, nothing presses numbers apart")
     # A given number of steps makes the time meaningless.
     return {
         "minutes": None if steps is not None else float(minutes),
@@ -260,6 +296,7 @@ def _check(
         "seeds": seeds,
         "latent_size": latent_size,
         "size": size,
+        "strength": strength,
     }
 
 
@@ -300,7 +337,7 @@ def _plan(folder: Path, photographs: Photographs, options: Mapping[str, Any]) ->
     except FileNotFoundError:
         saved = None
     if saved is None:
-        expert = {name: options[name] for name in ("steps", "seeds", "latent_size", "size")}
+        expert = {name: options[name] for name in ("steps", "seeds", "latent_size", "size", "strength")}
         _say("Measuring how fast this machine is" if options["steps"] is None else "Choosing what to train")
         plan = choose(photographs, options["minutes"] or 0.0, **expert)
         content = {"photographs": photographs.digest, "options": dict(options), "plan": plan.as_dict()}
@@ -382,7 +419,7 @@ def _summary(result: Discovery) -> dict[str, Any]:
                 "status": factor.status,
                 "share": factor.share,
                 "agreement": factor.agreement,
-                "expected": factor.expected,
+                "purity": factor.purity,
                 "p": factor.p,
                 "lowest": [result.photographs.names[row] for row in factor.low],
                 "highest": [result.photographs.names[row] for row in factor.high],

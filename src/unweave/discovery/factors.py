@@ -19,7 +19,6 @@ ENOUGH_PHOTOGRAPHS = 100  # different ones: with fewer, no factor counts as repr
 HIGH_AGREEMENT = 0.7
 SIGNIFICANT = 0.05
 _EXTREMES = 6
-LEAST_SHARE = 0.003
 
 
 @dataclass(frozen=True)
@@ -37,9 +36,8 @@ class Factor:
         did not, or there are too few photographs to say.
     share
         of the variation of unseen photographs that is lost without it.
-    agreement, expected, p
-        over seeds: see :class:`~unweave.discovery.stability.AxisStability`; p is corrected for the number of latents
-        and settings.
+    agreement, purity, p
+        over seeds: see :class:`~unweave.discovery.stability.AxisStability`; p is corrected for the number of latents.
     low, high
         the rows of the photographs with the lowest and the highest values, the most extreme first.
     relations
@@ -51,7 +49,7 @@ class Factor:
     status: Status
     share: float
     agreement: float
-    expected: float
+    purity: float
     p: float
     low: tuple[int, ...]
     high: tuple[int, ...]
@@ -82,24 +80,23 @@ def describe_factors(
     measured, stability = selected.measured, selected.stability
     if not measured.draws_new_photographs:
         return ()
-    latents = [int(one) for one in np.flatnonzero(measured.used) if measured.shares[one] >= LEAST_SHARE]
+    latents = [int(one) for one in np.flatnonzero(measured.used)]
     enough = len(distinct) >= ENOUGH_PHOTOGRAPHS
-    settings = len(selected.scores)
-    status = {latent: _status(stability, latent, settings, enough) for latent in latents}
+    status = {latent: _status(stability, latent, enough) for latent in latents}
     latents.sort(key=lambda latent: (status[latent] != "reproduced", -measured.shares[latent]))
     relations = (
         relate(measured.mean[:, latents], labels, seed) if labels and latents else [[] for _ in latents]
     )
     return tuple(
-        _factor(number, latent, status[latent], measured, stability, settings, distinct, related)
+        _factor(number, latent, status[latent], measured, stability, distinct, related)
         for number, (latent, related) in enumerate(zip(latents, relations, strict=True), 1)
     )
 
 
-def _status(stability: AxisStability, latent: int, settings: int, enough: bool) -> Status:
-    """Whether a latent came back: in agreement, and beyond the chance of all latents and settings together."""
+def _status(stability: AxisStability, latent: int, enough: bool) -> Status:
+    """Whether a latent came back: in agreement, and beyond the chance of all latents together."""
     is_sure = enough and stability.agreement[latent] >= HIGH_AGREEMENT
-    return "reproduced" if is_sure and stability.p[latent] * settings <= SIGNIFICANT else "uncertain"
+    return "reproduced" if is_sure and stability.p[latent] <= SIGNIFICANT else "uncertain"
 
 
 def _factor(
@@ -108,7 +105,6 @@ def _factor(
     status: Status,
     measured: Measured,
     stability: AxisStability,
-    settings: int,
     distinct: IntArray,
     relations: Sequence[Relation],
 ) -> Factor:
@@ -119,8 +115,8 @@ def _factor(
         status,
         float(measured.shares[latent]),
         float(stability.agreement[latent]),
-        float(stability.expected[latent]),
-        float(min(1.0, stability.p[latent] * settings)),
+        float(stability.purity[latent]),
+        float(stability.p[latent]),
         tuple(int(row) for row in order[:_EXTREMES]),
         tuple(int(row) for row in order[::-1][:_EXTREMES]),
         tuple(sorted(relations, key=lambda relation: (not relation.is_real, -abs(relation.strength)))),

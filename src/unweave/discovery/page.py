@@ -21,6 +21,7 @@ from markupsafe import Markup
 from unweave.arrays import AnyArray
 from unweave.data.files.images import read_image
 from unweave.discovery.factors import Factor, traversal_codes
+from unweave.discovery.stability import EXPECTED_PURITY
 from unweave.discovery.sureness import agreement_words, relation_words
 from unweave.errors import UnweaveError
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 _STEPS, _STARTS = 7, 3
 _THUMBNAIL = 112
 _MOST_LISTED = 20
-_RELATIONS = 4
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,9 @@ def render_page(result: Discovery, has_explorer: bool) -> str:
         unreadable=_cut(result.photographs.unreadable),
         duplicates=_cut(_duplicates(result)),
         choices=result.plan.choices,
-        scores=result.selected.scores,
+        pilot=result.selected.pilot,
+        final=result.selected.final,
+        by_chance=EXPECTED_PURITY,
         chosen=result.selected.trained,
         labels=bool(result.labels),
         has_explorer=has_explorer,
@@ -108,7 +110,7 @@ def _factor_section(result: Discovery, factor: Factor, number: int) -> FactorSec
         factor,
         number,
         agreement_words(factor),
-        [relation_words(relation) for relation in factor.relations[:_RELATIONS]],
+        relation_words(factor.relations),
         rows,
         [_thumbnail(result, row) for row in factor.low],
         [_thumbnail(result, row) for row in factor.high],

@@ -11,7 +11,7 @@ from unweave.arrays import IntArray
 from unweave.discovery.choices import Setting
 from unweave.discovery.measured import Measured, free_combination, noise_in_unused
 from unweave.discovery.runs import TrainedRun
-from unweave.discovery.stability import ROTATIONS, AxisStability, axis_stability
+from unweave.discovery.stability import AxisStability, axis_stability
 from unweave.errors import UnweaveError
 from unweave.metrics.unlabelled.udr import udr
 
@@ -35,7 +35,8 @@ class SettingScores:
     used
         latents.
     reproducible
-        the sum over latents of their agreement beyond chance: how many axes came back.
+        the sum over latents of their agreement beyond chance: how many axes came back. Axes turned at random add
+        nothing on average.
     udr
         unsupervised disentanglement ranking.
     distinguished
@@ -57,51 +58,62 @@ class SettingScores:
 
 @dataclass(frozen=True)
 class Selected:
-    """The chosen run, how its latents agree with other seeds (so many with it), and the scores of all settings."""
+    """The chosen run, how its latents agree with other seeds, and the scores of all settings.
+
+    Parameters
+    ----------
+    trained, measured
+        the run.
+    stability
+        of its latents over the final runs.
+    seeds
+        how many of these were compared, itself included.
+    final
+        the scores of the chosen setting in the final runs.
+    pilot
+        the scores by which the setting was chosen; empty if there was only one.
+    """
 
     trained: TrainedRun
     measured: Measured
     stability: AxisStability
     seeds: int
-    scores: tuple[SettingScores, ...]
+    final: SettingScores
+    pilot: tuple[SettingScores, ...]
+
+
+def choose_setting(
+    trained: Sequence[TrainedRun], measured: Sequence[Measured], unseen: IntArray
+) -> tuple[SettingScores, ...]:
+    """The scores of the settings of pilot runs, the best first.
+
+    The setting whose latents agree most over seeds is the best; one that does not draw unseen photographs better than
+    their mean has nothing to agree on. UDR decides between equals; by itself it prefers models with a single latent.
+    """
+    groups: dict[str, list[int]] = {}
+    for index, one in enumerate(trained):
+        groups.setdefault(one.setting.label, []).append(index)
+    scores = [
+        _compare(trained, measured, rows, unseen)[0] for rows in groups.values() if len(rows) >= FEWEST_MODELS
+    ]
+    return tuple(sorted(scores, key=lambda one: (one.reproducible, one.udr, one.explained), reverse=True))
 
 
 def select_run(
     trained: Sequence[TrainedRun],
     measured: Sequence[Measured],
     unseen: IntArray,
-    *,
-    rotations: int = ROTATIONS,
+    pilot: Sequence[SettingScores] = (),
 ) -> Selected:
-    """Choose the setting whose latents are most reproducible over seeds, and of its seeds the best.
-
-    A setting that does not draw unseen photographs better than their mean counts as having nothing reproducible. UDR
-    decides between equals; by itself it prefers models with a single latent.
-    """
-    groups: dict[str, list[int]] = {}
-    for index, one in enumerate(trained):
-        groups.setdefault(one.setting.label, []).append(index)
-    complete = {label: rows for label, rows in groups.items() if len(rows) >= FEWEST_MODELS}
-    if not complete:
+    """Of the final runs of one setting that whose latents come back most in the others."""
+    if len(trained) < FEWEST_MODELS:
         raise UnweaveError("too few runs were finished to compare them: give it more minutes")
-    best, chosen, all_scores = None, None, []
-    for rows in complete.values():
-        scores, row, stability, compared = _compare(trained, measured, rows, unseen, rotations)
-        all_scores.append(scores)
-        key = (scores.reproducible, scores.udr, scores.explained)
-        if best is None or key > best:
-            best, chosen = key, (row, stability, compared)
-    assert chosen is not None
-    row, stability, seeds = chosen
-    return Selected(trained[row], measured[row], stability, seeds, tuple(all_scores))
+    scores, row, stability, compared = _compare(trained, measured, range(len(trained)), unseen)
+    return Selected(trained[row], measured[row], stability, compared, scores, tuple(pilot))
 
 
 def _compare(
-    trained: Sequence[TrainedRun],
-    measured: Sequence[Measured],
-    rows: Sequence[int],
-    unseen: IntArray,
-    rotations: int,
+    trained: Sequence[TrainedRun], measured: Sequence[Measured], rows: Sequence[int], unseen: IntArray
 ) -> tuple[SettingScores, int, AxisStability, int]:
     """The scores of a setting with the given runs, its best run, how that agrees with others, and how many these are.
 
@@ -111,7 +123,7 @@ def _compare(
     compared = learned if len(learned) >= FEWEST_MODELS else list(rows)
     codes = [measured[row].mean[unseen] for row in compared]
     used = [measured[row].used for row in compared]
-    axes = [axis_stability(codes, used, index, rotations=rotations) for index in range(len(compared))]
+    axes = [axis_stability(codes, used, index) for index in range(len(compared))]
     ranking = _ranking(codes, [measured[row].kl for row in compared])
     is_real = len(learned) >= FEWEST_MODELS
     counts = [float(one.beyond_chance.sum()) if is_real else 0.0 for one in axes]

@@ -1,13 +1,15 @@
 """Do models that were trained anew agree on their axes, more than axes turned at random would?
 
 Seeds that find the same space but each turn it differently agree on no factor. With two latents, axes turned at random
-still correlate by 0.9 on average with the nearest axis of another seed, so a correlation alone says nothing.
+still correlate by 0.9 on average with the nearest axis of another seed, so a correlation alone says nothing. Nor does
+it help that all latents together agree better than chance: two of them may be turned while the others are not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -15,7 +17,9 @@ from unweave.arrays import BoolArray, FloatArray, IntArray
 from unweave.errors import ArgumentError
 from unweave.metrics.predictors.mcc import correlation_matrix
 
-ROTATIONS = 500
+EXPECTED_PURITY = 0.5 + 1 / np.pi  # the mean of cos² of an angle between -45 and 45 degrees
+_DRAWS = 100_000  # of angles; p is at least one of so many
+_PERMUTATIONS = 999
 
 
 @dataclass(frozen=True)
@@ -26,40 +30,43 @@ class AxisStability:
     ----------
     agreement
         mean over the other models of the |correlation| with the latent that it is matched to; 0 for an unused one.
-    expected
-        the mean of that if the other models' axes were turned at random.
+    purity
+        mean over the other models of the part of what their latents together tell about this one that the matched
+        latent tells alone: 1 if it is the same axis, 0.82 on average for two latents that are turned at random.
     p
-        the probability that the best agreement of all latents is as high by a random turn: corrected for their number.
+        the probability of such a purity for any latent, if every latent that is not the same axis in all models is
+        turned at random together with at least one other; corrected for the number of latents, and for the choice of
+        the reference among the models.
     partners
         (M - 1, D) the matched latent in each other model; -1 for none.
     """
 
     agreement: FloatArray
-    expected: FloatArray
+    purity: FloatArray
     p: FloatArray
     partners: IntArray
 
     @property
     def beyond_chance(self) -> FloatArray:
-        """0 where axes turned at random agree as well, 1 where agreement is perfect (D,)."""
-        room = np.maximum(1.0 - self.expected, 1e-9)
-        return np.clip((self.agreement - self.expected) / room, 0.0, 1.0) * (self.agreement > 0)
+        """1 where agreement is perfect, 0 on average for two latents turned at random, below it for more (D,)."""
+        sharpness: FloatArray = (self.purity - EXPECTED_PURITY) / (1 - EXPECTED_PURITY)
+        return np.where(self.agreement > 0, np.maximum(sharpness, -1.0) * self.agreement, 0.0)
 
 
 def axis_stability(
-    codes: Sequence[FloatArray],
-    used: Sequence[BoolArray],
-    reference: int = 0,
-    *,
-    rotations: int = ROTATIONS,
-    seed: int = 0,
+    codes: Sequence[FloatArray], used: Sequence[BoolArray], reference: int = 0, *, seed: int = 0
 ) -> AxisStability:
-    """Compare the axes of one model with those of others on the same images, against random rotations.
+    r"""Compare the axes of one model with those of others on the same images, against axes turned at random.
 
     The used latents of each other model are whitened symmetrically, which keeps its axes, and each latent of the
-    reference is matched to one of them (Hungarian, by |correlation|). The same is repeated with a random orthogonal
-    matrix applied to each other model's whitened latents: the same space with other axes. A model with a single used
-    latent has no other axes; its images are permuted instead.
+    reference is matched to one of them (Hungarian, by |correlation|). As whitened latents are uncorrelated, the squares
+    of their correlations with a latent sum to the :math:`R^2` of all; the matched one's part of it is
+    :math:`\cos^2` of the angle between the two axes, whatever noise there is besides. The mean over the other models
+    is compared with that of a pair of latents which every model turns by an angle of its own, uniformly distributed:
+    of all subspaces without axes of their own those of two dimensions come nearest to agreement by chance. The best of
+    all choices of a reference counts, as the reference may be chosen by its agreement. Latents without axes come in
+    sets of two or more, so Holm's correction is by half the number of latents. A single latent cannot be turned; its
+    images are permuted instead.
 
     Parameters
     ----------
@@ -69,58 +76,88 @@ def axis_stability(
         (D,) for each model: which latents are used.
     reference
         the index of the model whose latents are judged.
-    rotations
-        how many random turns; p is at least 1 / (rotations + 1).
     seed
-        of these.
+        of permutations.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> sources = rng.uniform(size=(400, 3))
-    >>> noisy = [sources[:, order] + 0.02 * rng.normal(size=(400, 3)) for order in ([0, 1, 2], [2, 0, 1], [1, 0, 2])]
-    >>> used = [np.ones(3, bool)] * 3
+    >>> orders = [0, 1, 2], [2, 0, 1], [1, 0, 2], [0, 2, 1], [2, 1, 0]
+    >>> noisy = [sources[:, order] + 0.02 * rng.normal(size=(400, 3)) for order in orders]
+    >>> used = [np.ones(3, bool)] * 5
     >>> bool((axis_stability(noisy, used).p < 0.05).all())
     True
-    >>> turned = [sources @ np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in range(3)]
+    >>> turned = [sources @ np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in range(5)]
     >>> bool((axis_stability(turned, used).p < 0.05).any())
     False
     """
     if len(codes) < 2 or len(codes) != len(used):
         raise ArgumentError("codes", f"{len(codes)} models", "needs two or more, each with its used latents")
-    rng = np.random.default_rng(seed)
     size = codes[reference].shape[1]
     mine = np.flatnonzero(used[reference])
     others = [index for index in range(len(codes)) if index != reference]
-    agreement, expected, p = np.zeros(size), np.zeros(size), np.ones(size)
+    agreement, purity, p = np.zeros(size), np.zeros(size), np.ones(size)
     partners = np.full((len(others), size), -1, dtype=np.int64)
     if len(mine) == 0 or len(codes[reference]) < 3:
-        return AxisStability(agreement, expected, p, partners)
+        return AxisStability(agreement, purity, p, partners)
     target = codes[reference][:, mine]
-    whitened = [_whiten(codes[index][:, used[index]]) for index in others]
-    observed = np.zeros(len(mine))
-    for row, (index, white) in enumerate(zip(others, whitened, strict=True)):
-        values, columns = _match(_correlations(target, white))
-        observed += values / len(others)
+    for row, index in enumerate(others):
+        correlations = correlation_matrix(target, _whiten(codes[index][:, used[index]]), "pearson")
+        values, columns = _match(correlations)
+        together = np.maximum((correlations**2).sum(axis=1), 1e-12)
+        agreement[mine] += values / len(others)
+        purity[mine] += values**2 / together / len(others)
         has_partner = columns >= 0
         partners[row, mine[has_partner]] = np.flatnonzero(used[index])[columns[has_partner]]
-    by_chance = np.zeros((rotations, len(mine)))
-    for white in whitened:
-        baseline = _correlations(target, white)
-        for turn in range(rotations):
-            if white.shape[1] != 1:
-                matrix = baseline @ _random_rotation(white.shape[1], rng)
-            else:
-                matrix = _correlations(target, white[rng.permutation(len(white))])
-            by_chance[turn] += _match(matrix)[0] / len(others)
-    agreement[mine], expected[mine] = observed, by_chance.mean(axis=0)
-    best = by_chance.max(axis=1)
-    p[mine] = (1 + (best[:, None] >= observed[None, :] - 1e-12).sum(axis=0)) / (rotations + 1)
-    return AxisStability(agreement, expected, p, partners)
+    if len(mine) == 1:
+        p[mine] = _p_of_single(
+            target, [codes[index][:, used[index]] for index in others], agreement[mine[0]], seed
+        )
+    else:
+        p[mine] = _holm(_p_of_purity(purity[mine], len(codes)))
+    return AxisStability(agreement, purity, p, partners)
 
 
-def _correlations(first: FloatArray, second: FloatArray) -> FloatArray:
-    return correlation_matrix(first, second, "pearson")
+@cache
+def _best_purities(models: int) -> FloatArray:
+    """Sorted purities of the best reference among models that each turn the same two latents at random."""
+    rng = np.random.default_rng(0)
+    best = np.empty(_DRAWS)
+    for start in range(0, _DRAWS, 10_000):
+        angles = rng.uniform(0, np.pi / 2, (10_000, models))
+        # The nearest axis is at most 45 degrees off: cos² = (1 + |cos 2a|) / 2.
+        squares = 0.5 * (1 + np.abs(np.cos(2 * (angles[:, :, None] - angles[:, None, :]))))
+        best[start : start + 10_000] = ((squares.sum(axis=2) - 1) / (models - 1)).max(axis=1)
+    return np.sort(best)
+
+
+def _p_of_purity(purity: FloatArray, models: int) -> FloatArray:
+    """The probability of a purity as high by chance."""
+    null = _best_purities(models)
+    above = len(null) - np.searchsorted(null, purity - 1e-12)
+    probability: FloatArray = (1 + above) / (len(null) + 1)
+    return probability
+
+
+def _holm(p: FloatArray) -> FloatArray:
+    """Holm's correction for latents of which those without axes of their own come in sets of two or more."""
+    order = np.argsort(p, kind="stable")
+    sets = np.maximum(1, (len(p) - np.arange(len(p))) // 2)
+    corrected = np.empty(len(p))
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * sets))
+    return corrected
+
+
+def _p_of_single(target: FloatArray, others: Sequence[FloatArray], observed: float, seed: int) -> float:
+    """The probability of a mean |correlation| as high if the other models' images were in random order."""
+    rng = np.random.default_rng(seed)
+    by_chance = np.zeros(_PERMUTATIONS)
+    for other in (_whiten(one) for one in others):
+        for number in range(_PERMUTATIONS):
+            shuffled = correlation_matrix(target, other[rng.permutation(len(other))], "pearson")
+            by_chance[number] += _match(shuffled)[0][0] / len(others)
+    return float((1 + (by_chance >= observed - 1e-12).sum()) / (_PERMUTATIONS + 1))
 
 
 def _whiten(codes: FloatArray) -> FloatArray:
@@ -144,10 +181,3 @@ def _match(correlations: FloatArray) -> tuple[FloatArray, IntArray]:
     row, column = linear_sum_assignment(strength, maximize=True)
     values[row], columns[row] = strength[row, column], column
     return values, columns
-
-
-def _random_rotation(size: int, rng: np.random.Generator) -> FloatArray:
-    """An orthogonal matrix, uniformly distributed: QR with the signs of R's diagonal (Mezzadri 2007)."""
-    q, r = np.linalg.qr(rng.standard_normal((size, size)))
-    rotation: FloatArray = q * np.sign(np.diag(r))
-    return rotation

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unweave.discovery.factors import ENOUGH_PHOTOGRAPHS, Factor
-from unweave.discovery.labels import LabelColumn, useless_labels
+from unweave.discovery.factors import ENOUGH_PHOTOGRAPHS, HIGH_AGREEMENT, Factor
+from unweave.discovery.labels import LabelColumn, Relation, useless_labels
 from unweave.discovery.selection import Selected
+from unweave.discovery.stability import EXPECTED_PURITY
 
 _WELL_EXPLAINED = 0.6
 
@@ -65,14 +66,15 @@ def how_sure(selected: Selected, factors: Sequence[Factor], distinct: int, unsee
     )
     if any(factor.status == "reproduced" for factor in factors):
         texts.append(
-            f"Training began anew {selected.seeds} times. A factor counts as reproduced only if it came back each time "
-            "more exactly than it would if the computer divided up the same differences in an arbitrary way; "
-            "the chance that one of them is such an accident is below 5 in 100."
+            f"Training began anew {selected.seeds} times. A factor counts as reproduced only if it came back "
+            "more exactly than it would if the computer divided up the same differences in an arbitrary way each time; "
+            "the chance that any of them is such an accident is below 5 in 100."
         )
     else:
         texts.append(
-            f"Training began anew {selected.seeds} times, and each time the computer divided up the differences "
-            "between the photographs in another way. Each of these ways is as good as the others."
+            f"Training began anew {selected.seeds} times, and the computer divided up the differences between the "
+            "photographs in ways that do not agree better than arbitrary ones can. Each of these ways may be as good "
+            "as the others."
         )
     texts.append(
         "Reproduced does not mean that a factor is one thing in the world. It may mix two that go together in your "
@@ -87,10 +89,10 @@ def not_discovered(
     """What the factors do not cover."""
     measured = selected.measured
     texts = list(notes)
-    idle = sum(scores.seeds - scores.learned for scores in selected.scores)
+    idle = selected.final.seeds - selected.final.learned
     if idle and measured.draws_new_photographs:
         texts.append(
-            f"{_count(idle, 'run')} learned nothing and {'was' if idle == 1 else 'were'} not compared."
+            f"{_count(idle, 'training')} learned nothing and {'was' if idle == 1 else 'were'} not compared."
         )
     left = 1 - max(0.0, measured.explained)
     if measured.draws_new_photographs:
@@ -103,11 +105,9 @@ def not_discovered(
     unused = int((~measured.used).sum())
     if unused:
         texts.append(
-            f"{_count(unused, 'number')} of {len(measured.used)} stayed unused: the computer had no need for more."
+            f"{_count(unused, 'number')} of {len(measured.used)} stayed unused, or changed the drawings too "
+            "little to be shown."
         )
-    weak = int(measured.used.sum()) - len(factors)
-    if measured.draws_new_photographs and weak > 0:
-        texts.append(f"{_count(weak, 'further number')} changed the drawings too little to be shown.")
     texts.append(
         "Things that turn in a circle (a direction, the hour) and things without an order (the kind of object) do not "
         "fit on a scale from low to high. They are often missed, or spread over several factors."
@@ -124,29 +124,38 @@ def not_discovered(
 def agreement_words(factor: Factor) -> str:
     """How well a factor came back, in a sentence."""
     exact = (
-        f"agreement {factor.agreement:.2f} of 1, where arbitrary axes reach {factor.expected:.2f} on average"
+        f"agreement {factor.agreement:.2f} of 1; of what another training knows of it, {factor.purity:.0%} is in a "
+        f"single number, where arbitrary numbers reach {EXPECTED_PURITY:.0%} on average at best"
     )
     if factor.status == "reproduced":
-        return f"Came back each time ({exact})."
+        return f"Came back ({exact})."
     if np.isclose(factor.agreement, 0):
         return "Did not come back in other trainings."
-    if factor.agreement <= factor.expected:
+    if factor.purity <= EXPECTED_PURITY or factor.agreement < HIGH_AGREEMENT:
         return f"Did not come back ({exact})."
     return f"Came back in part, but chance alone does as well too often to be sure ({exact})."
 
 
-def relation_words(relation: object) -> str:
-    """How a factor relates to a label, in a sentence."""
-    from unweave.discovery.labels import Relation
+def relation_words(relations: Sequence[Relation]) -> list[str]:
+    """How a factor relates to labels: a sentence for each that it is related to, and one for all others.
 
-    assert isinstance(relation, Relation)
-    of = f"{relation.labelled} labelled photographs"
-    if not relation.is_real:
-        return f"“{relation.label}”: no relation that chance would not give ({of})."
-    if relation.kind == "category":
-        return f"“{relation.label}”: tells {relation.strength:.0%} of it ({of})."
-    way = "rises" if relation.strength > 0 else "falls"
-    return f"{way.capitalize()} with “{relation.label}”: rank correlation {relation.strength:+.2f} ({of})."
+    Examples
+    --------
+    >>> relation_words([Relation("x", "order", -0.9, 0.01, 40), Relation("kind", "category", 0.1, 0.8, 40)])
+    ['Falls with “x”: rank correlation -0.90 (40 labelled photographs).', 'No relation beyond chance to “kind”.']
+    """
+    texts = []
+    for relation in relations:
+        of = f"{relation.labelled} labelled photographs"
+        if relation.is_real and relation.kind == "category":
+            texts.append(f"“{relation.label}”: tells {relation.strength:.0%} of it ({of}).")
+        elif relation.is_real:
+            way = "Rises" if relation.strength > 0 else "Falls"
+            texts.append(f"{way} with “{relation.label}”: rank correlation {relation.strength:+.2f} ({of}).")
+    others = [f"“{relation.label}”" for relation in relations if not relation.is_real]
+    if others:
+        texts.append(f"No relation beyond chance to {', '.join(others)}.")
+    return texts
 
 
 def _are(count: int, noun: str) -> str:

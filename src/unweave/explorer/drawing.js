@@ -97,17 +97,21 @@ const lastStage = (outputs, index = state.model) => outputs[models[index].stages
 // --- colours --------------------------------------------------------------------------------------
 // Okabe and Ito's colours for categories, a part of viridis for what has an order: both also for colour-blind people.
 
-const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8c6d31", "#7b5ea7"];
+const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8c6d31", "#7b5ea7",
+  "#999999", "#b8c400", "#a8325a", "#2bb5a0"];
 const RAMP = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
 
+// The end that is as dark, or as light, as the page itself is left out.
 function ramp(share) {
-  const at = clamp(share, 0, 1) * (RAMP.length - 1);
+  const [first, last] = isDark() ? [0.28, 1] : [0, 0.92];
+  const at = (first + (last - first) * clamp(share, 0, 1)) * (RAMP.length - 1);
   const low = Math.min(Math.floor(at), RAMP.length - 2);
   const mix = RAMP[low].map((value, channel) => value + (at - low) * (RAMP[low + 1][channel] - value));
   return `rgb(${mix.map(Math.round).join(",")})`;
 }
 function factorColor(factor, value) {
   const { categorical, range } = factors[factor];
+  if (Number.isNaN(value)) return getComputedStyle(document.documentElement).getPropertyValue("--hill");
   if (categorical) return PALETTE[value % PALETTE.length];
   return ramp(range[1] > range[0] ? (value - range[0]) / (range[1] - range[0]) : 0.5);
 }

@@ -12,6 +12,7 @@ function buildFactors() {
   const matrices = model().matrices;
   const measures = Object.keys(matrices);
   section.hidden = !model().encoded;
+  section.classList.toggle("empty", !factors.length);
   byId("measures").hidden = byId("matrix").hidden = !measures.length;
   byId("relation").hidden = !factors.length;
   if (!factors.length) {
@@ -20,7 +21,7 @@ function buildFactors() {
     return;
   }
   if (!measures.length) {
-    byId("factors-note").textContent = "There are too few images to measure how latents depend on factors.";
+    byId("factors-note").textContent = "There are too few images with labels to measure how latents depend on factors.";
     return;
   }
   if (!measures.includes(state.measure)) state.measure = measures[0];
@@ -42,6 +43,7 @@ function matrixTable(matrix) {
   const shown = units().flatMap((unit) => unit.columns);
   const rows = shown.map((column) => {
     const latent = model().latents[column];
+    const active = latent.category || latent.active;
     const cells = factors.map(({ name }, factor) => {
       const value = matrix[column * factors.length + factor];
       const cell = element("button", {
@@ -55,10 +57,9 @@ function matrixTable(matrix) {
         },
       });
       cell.style.setProperty("--share", clamp(value, 0, 1));
-      cell.classList.toggle("strong", value > 0.55);
       return element("td", {}, cell);
     });
-    return element("tr", { class: latent.active ? "" : "inactive" },
+    return element("tr", { class: active ? "" : "inactive" },
       element("th", { scope: "row", text: titleOf(column) }), ...cells);
   });
   return element("table", { class: "matrix" }, element("thead", {}, head), element("tbody", {}, ...rows));
@@ -74,7 +75,7 @@ function drawRelation() {
   const factor = factors[state.factor], latent = model().latents[state.latent];
   const plot = plotContext(canvas);
   const count = rowsOf(state.model);
-  const discrete = Number.isInteger(factor.range[0]) && factor.range[1] - factor.range[0] < 50;
+  const discrete = !factor.continuous && factor.range[1] - factor.range[0] < 50;
   const margin = discrete ? 0.6 : 0.03 * (factor.range[1] - factor.range[0]);
   const spanX = [factor.range[0] - margin, factor.range[1] + margin];
   const ticks = factor.values.length && factor.values.length <= 12
@@ -88,6 +89,7 @@ function drawRelation() {
     const jitter = discrete ? (((row * 0.618034) % 1) - 0.5) * 0.7 : 0;
     const x = toX(value + jitter), y = toY(clamp(code, latent.low, latent.high));
     relationPoints.push([x, y]);
+    if (Number.isNaN(value)) continue; // not labelled
     plot.context.fillStyle = factorColor(state.factor, value);
     plot.context.globalAlpha = 0.6;
     plot.context.beginPath();
@@ -113,7 +115,7 @@ function drawRelation() {
 }
 
 function markStart({ context, color }, points) {
-  if (typeof state.start !== "number" || !points[state.start]) return;
+  if (typeof state.start !== "number" || !points[state.start]?.every(Number.isFinite)) return;
   context.strokeStyle = color("--ink");
   context.lineWidth = 2;
   context.beginPath();

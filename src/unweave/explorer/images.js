@@ -42,11 +42,12 @@ function drawDecoded() {
 function noteStart() {
   const note = byId("picture-note");
   if (state.start === "own") note.textContent = `Yours: ${state.own.name}`;
-  else if (state.start === "mean") note.textContent = "The centre of the codes.";
+  else if (state.start === "mean") note.textContent = moved() ? "A code without an image." : "The centre of the codes.";
   else if (!model().encoded) note.textContent = `Sample ${state.start + 1} of the prior.`;
   else {
     const facts = factors.map(({ name }, factor) => `${name} ${factorText(factor, factorValue(state.start, factor))}`);
-    note.textContent = [`Image ${state.start + 1} of ${observations.count}`, ...facts].join(" · ");
+    const file = observations.files[state.start];
+    note.textContent = [`Image ${state.start + 1} of ${observations.count}`, ...(file ? [file] : []), ...facts].join(" · ");
   }
 }
 
@@ -175,7 +176,9 @@ function showPickerPage() {
       byId("picker").close();
       picker.done(row);
     };
-    buttons.push(element("button", { type: "button", class: "tile", "aria-label": `Image ${row + 1}`, onclick: click }, canvas));
+    const file = model().encoded ? observations.files[row] : undefined;
+    const label = file ? `Image ${row + 1}: ${file}` : `Image ${row + 1}`;
+    buttons.push(element("button", { type: "button", class: "tile", "aria-label": label, title: file, onclick: click }, canvas));
   }
   byId("picker-images").replaceChildren(...buttons);
   byId("picker-page").textContent = `${from + 1} to ${to} of ${count}`;

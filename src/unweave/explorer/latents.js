@@ -9,9 +9,9 @@ function buildSliders() {
   byId("sliders").replaceChildren(...rows);
   const { latents, encoded } = model();
   const used = units().filter((unit) => unit.active).length;
-  const measure = latents.find((latent) => latent.measure)?.measure;
+  const measure = latents.find((latent) => latent.measure && !latent.category)?.measure;
   byId("latents-note").textContent = encoded
-    ? `${used} of ${units().length} in use, the most used first${measure ? `, by ${measure === "KL" ? "KL in nats" : measure}` : ""}. ` +
+    ? `${used} of ${units().length} in use, the most used first${measure ? `, by ${measure === "KL" ? "KL in nats" : "the standard deviation of their codes"}` : ""}. ` +
       "Grey hills show where the codes of all images lie, the bar where that of this image does."
     : "Grey hills show where codes of the prior lie.";
 }
@@ -74,13 +74,15 @@ function labelOf(column, columns = [column]) {
     const finish = (keep) => {
       if (done) return;
       done = true;
+      const leaving = document.activeElement !== input; // for another part of the page
       input.replaceWith(button);
+      if (!leaving) pencil.focus();
       if (keep) setName(column, input.value.trim());
-      pencil.focus();
     };
     input.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") finish(true);
-      if (event.key === "Escape") finish(false);
+      if (event.key !== "Enter" && event.key !== "Escape") return;
+      event.preventDefault(); // or Enter would press the pencil, which has the focus now
+      finish(event.key === "Enter");
     });
     input.addEventListener("blur", () => finish(true));
     button.replaceWith(input);

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from unweave.arrays import AnyArray, FloatArray, IntArray
+from unweave.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from unweave.data import Dataset
 from unweave.explorer.arrays import ArrayBlock
 from unweave.metrics.information.discretise import discretise
@@ -35,27 +35,35 @@ class Observations:
     images
         (n, ...) as it stores them.
     factors
-        (n, K), or (n, 0).
+        (n, K), or (n, 0); NaN where a label is not known.
     shown
         so many of them, the first ones, are on the page.
+    files
+        the names of their files, or none.
     """
 
     data: Dataset
     images: AnyArray
     factors: FloatArray
     shown: int
+    files: tuple[str, ...] = ()
+
+    @property
+    def labelled(self) -> BoolArray:
+        """Which observations have all labels, (n,)."""
+        return np.asarray(~np.isnan(self.factors).any(axis=1))
 
     @property
     def binned_factors(self) -> IntArray:
-        """Factors as whole numbers (n, K), the continuous ones in bins of equal width."""
-        space = self.data.space
+        """Factors of those that have all labels as whole numbers (m, K), the continuous ones in bins of equal width."""
+        factors = self.factors[self.labelled]
         columns = [
-            discretise(self.factors[:, [column]], _BINS)[:, 0]
-            if isinstance(size, tuple)
-            else self.factors[:, column].astype(np.int64)
-            for column, size in enumerate(space.sizes)
+            discretise(factors[:, [column]], _BINS)[:, 0]
+            if isinstance(size, tuple) and len(factors)
+            else factors[:, column].astype(np.int64)
+            for column, size in enumerate(self.data.space.sizes)
         ]
-        return np.stack(columns, axis=1) if columns else np.zeros((len(self.images), 0), np.int64)
+        return np.stack(columns, axis=1) if columns else np.zeros((len(factors), 0), np.int64)
 
 
 def draw_observations(data: Dataset, seed: int = 0) -> Observations:
@@ -69,6 +77,7 @@ def draw_observations(data: Dataset, seed: int = 0) -> Observations:
     ((6, 8, 8, 1), (6, 1), 6)
     """
     rng = np.random.default_rng(seed)
+    files: tuple[str, ...] = ()
     if not data.finite:
         factors = data.sample_factors(_FOR_SCORES, rng)
         images = data.images(factors, rng)
@@ -79,15 +88,17 @@ def draw_observations(data: Dataset, seed: int = 0) -> Observations:
             rows = rng.permutation(len(data))[:_FOR_SCORES]
         factors = data.factors(rows)
         images = data.images(rows, rng)
+        files = tuple(data.files[row] for row in rows) if data.files is not None else ()
     pixels = math.prod(data.image_shape[:2]) if data.is_images else math.prod(data.image_shape)
     shown = min(_MOST, len(images), max(64, _PIXELS // pixels))
-    return Observations(data, images, np.asarray(factors, np.float64), shown)
+    return Observations(data, images, np.asarray(factors, np.float64), shown, files)
 
 
 def observation_content(observations: Observations, block: ArrayBlock) -> dict[str, Any]:
     """The observations as JSON has them: pictures as one sheet, other arrays as curves."""
     data, images = observations.data, observations.images[: observations.shown]
     content: dict[str, Any] = {"count": observations.shown, "factors": _factors(data)}
+    content["files"] = list(observations.files[: observations.shown])
     content["factor_values"] = block.add(observations.factors[: observations.shown])
     if data.is_images:
         sheet, columns = _sheet(images)
@@ -111,6 +122,7 @@ def _factors(data: Dataset) -> list[dict[str, Any]]:
             "values": list(space.value_names.get(name, ())),
             "range": list(size) if isinstance(size, tuple) else [0, size - 1],
             "categorical": not space.is_ordered(name),
+            "continuous": isinstance(size, tuple),
         }
         for name, size in zip(space.names, space.sizes, strict=True)
     ]

@@ -222,7 +222,9 @@ def _model(
         "histograms": block.add(latents["histograms"], "u1"),
         "stages": list(decoder.outputs),
     }
-    matrices = factor_matrices(codes.mean, observations.binned_factors) if codes.encoded else {}
+    matrices = {}
+    if codes.encoded:
+        matrices = factor_matrices(codes.mean[observations.labelled], observations.binned_factors)
     content["matrices"] = {name: block.add(matrix) for name, matrix in matrices.items()}
     return content
 
@@ -241,21 +243,37 @@ def _detail(run: Run) -> str:
 # --- the template --------------------------------------------------------------------------------
 
 
+def page_sources() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The hashes of the scripts and of the style sheet of every page, for the policy of a document that holds pages.
+
+    Examples
+    --------
+    >>> scripts, styles = page_sources()
+    >>> len(scripts), styles[0][:7]
+    (2, 'sha256-')
+    """
+    return tuple(_digest(text) for text in (_resource("kernels.js"), _script())), (
+        _digest(_resource("page.css")),
+    )
+
+
+@cache
+def _script() -> str:
+    return "\n".join(_resource(name) for name in SCRIPTS)
+
+
 def _render(content: Mapping[str, Any], weights: str, arrays: str) -> str:
-    style = _resource("page.css")
-    kernels = _resource("kernels.js")
-    script = "\n".join(_resource(name) for name in SCRIPTS)
-    scripts = " ".join(f"'{_digest(text)}'" for text in (kernels, script))
+    scripts, styles = (" ".join(f"'{source}'" for source in kind) for kind in page_sources())
     policy = (
-        f"default-src 'none'; script-src {scripts}; style-src '{_digest(style)}'; img-src data: blob:; "
+        f"default-src 'none'; script-src {scripts}; style-src {styles}; img-src data: blob:; "
         "worker-src blob:; base-uri 'none'; form-action 'none'"
     )
     return _template().render(
         title=content["title"],
         policy=policy,
-        style=style,
-        kernels=kernels,
-        script=script,
+        style=_resource("page.css"),
+        kernels=_resource("kernels.js"),
+        script=_script(),
         content=_json(content),
         weights=weights,
         arrays=arrays,

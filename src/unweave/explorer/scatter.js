@@ -59,11 +59,11 @@ function drawScatter() {
 function drawLegend() {
   const legend = byId("legend");
   if (!factors.length || !model().encoded) return legend.replaceChildren();
-  const { range, values, name } = factors[state.color];
-  const whole = Number.isInteger(range[0]) && range[1] - range[0] < 12;
+  const { range, values, name, continuous } = factors[state.color];
+  const whole = !continuous && range[1] - range[0] < 12;
   const shown = whole
     ? Array.from({ length: range[1] - range[0] + 1 }, (_, i) => range[0] + i)
-    : [range[0], (range[0] + range[1]) / 2, range[1]].map((value) => (Number.isInteger(range[0]) ? Math.round(value) : value));
+    : [range[0], (range[0] + range[1]) / 2, range[1]].map((value) => (continuous ? value : Math.round(value)));
   legend.replaceChildren(
     element("span", { class: "quiet", text: name }),
     ...shown.map((value) => {

@@ -27,7 +27,7 @@ function changed(what, column = -1) {
     drawSelection();
     drawRelation();
   } else if (what === "factors") {
-    buildFactors();
+    keepingFocus(buildFactors);
     drawRelation();
   } else if (what === "names") {
     buildAll();
@@ -35,7 +35,18 @@ function changed(what, column = -1) {
   writeLink();
 }
 
-function buildAll() {
+// What is built anew keeps the focus where the keyboard left it: on the control with the same number in its region.
+function keepingFocus(build) {
+  const controls = (region) => [...region.querySelectorAll("button, input, select, [tabindex]")];
+  const focused = document.activeElement;
+  const id = focused?.parentElement?.closest("[id]")?.id;
+  const number = id ? controls(byId(id)).indexOf(focused) : -1;
+  build();
+  if (number >= 0 && !focused.isConnected) controls(byId(id))[number]?.focus({ preventScroll: true });
+}
+
+const buildAll = () => keepingFocus(buildParts);
+function buildParts() {
   byId("detail").textContent = `${model().name}: ${model().detail}`;
   buildModels();
   buildImages();
@@ -81,22 +92,24 @@ function showModel(index) {
 
 // --- theme, link, names ---------------------------------------------------------------------------
 
+const darkSystem = matchMedia("(prefers-color-scheme: dark)");
+const isDark = () => (state.theme ? state.theme === "dark" : darkSystem.matches);
 function showTheme() {
-  const dark = state.theme ? state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   if (state.theme) document.documentElement.dataset.theme = state.theme;
   else delete document.documentElement.dataset.theme;
-  byId("theme-button").setAttribute("aria-pressed", String(dark));
-  return dark;
+  byId("theme-button").setAttribute("aria-pressed", String(isDark()));
 }
 
 function connectTools() {
   byId("theme-button").addEventListener("click", () => {
-    state.theme = showTheme() ? "light" : "dark";
+    state.theme = isDark() ? "light" : "dark";
     showTheme();
     changed("start");
     drawSwap();
   });
   byId("link-button").addEventListener("click", async () => {
+    // In a notebook or a report the page has no address of its own.
+    if (location.protocol === "about:") return say(`A link needs the explorer's own file: add #${link()} to its address.`);
     const address = `${location.href.split("#")[0]}#${link()}`;
     try {
       await navigator.clipboard.writeText(address);
@@ -118,6 +131,17 @@ function connectTools() {
     const directory = model().directory || "RUN";
     say(`names.json is saved. Keep the names in the run: unweave names ${directory} names.json`);
   });
+  // Arrow keys go through a group of choices.
+  addEventListener("keydown", (event) => {
+    const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+    const group = event.target.matches?.("[role=radio]") && event.target.closest("[role=radiogroup]");
+    if (!by || !group) return;
+    event.preventDefault();
+    const choices = [...group.querySelectorAll("[role=radio]")];
+    const next = choices[(choices.indexOf(event.target) + by + choices.length) % choices.length];
+    next.focus();
+    next.click();
+  });
   // A link within the page would replace the view in the address.
   byId("skip").addEventListener("click", (event) => {
     event.preventDefault();
@@ -134,9 +158,10 @@ function connectTools() {
   addEventListener("hashchange", () => {
     if (location.hash.slice(1) !== link()) showLink();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  darkSystem.addEventListener("change", () => {
     showTheme();
     changed("start");
+    drawSwap();
   });
 }
 

@@ -122,9 +122,9 @@ const noiseOf = (row, index = state.model) => {
 };
 const factorValue = (row, factor) => array(observations.factor_values)[row * factors.length + factor];
 function factorText(factor, value) {
-  const { values } = factors[factor];
-  if (values.length) return values[value] ?? String(value);
-  return Number.isInteger(value) ? String(value) : value.toPrecision(3);
+  const { values, continuous } = factors[factor];
+  if (Number.isNaN(value)) return "unknown";
+  return values[value] ?? (continuous ? String(Number(value.toPrecision(3))) : String(value));
 }
 
 // The factor that a latent tells most about.
@@ -287,7 +287,7 @@ function link() {
   };
   const first = units().filter((unit) => unit.columns.length === 1);
   put("m", state.model, 0);
-  put("i", state.start === "own" ? 0 : state.start, 0);
+  put("i", state.start === "own" ? "mean" : state.start, 0); // the user's image is in no link, only its code
   if (moved()) parts.set("z", Array.from(state.code, (value) => Number(value.toFixed(3))).join("_"));
   if (state.noise && state.noiseChanged)
     parts.set("e", Array.from(state.noise, (value) => Number(value.toFixed(2))).join("_"));

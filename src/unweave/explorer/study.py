@@ -12,7 +12,7 @@ import pandas as pd
 from unweave.analyses.runs import DISENTANGLEMENT_METRICS, main_runs
 from unweave.analyses.selection import UNSUPERVISED_CHOICES
 from unweave.errors import UnweaveError
-from unweave.explorer.page import write_page
+from unweave.explorer.page import page_sources, write_page
 from unweave.figures.papers.models import load_model
 from unweave.figures.report.page import ReportPage
 from unweave.figures.style import data_name, metric_name
@@ -21,6 +21,7 @@ from unweave.study.results import select
 from unweave.training import load
 
 FOLDER = "explorer"
+_MOST_WITHIN = 20_000_000  # bytes of the pages that a report holds
 _LABELLED = ("mig", *(metric for metric in DISENTANGLEMENT_METRICS if metric != "mig"))
 
 
@@ -34,6 +35,9 @@ class _Choice:
 
 def write_study_pages(results: Results, out: Path | str) -> list[ReportPage]:
     """Write ``out/explorer/DATA.html`` for every data set of a study.
+
+    The report holds the pages too, so that it can be sent alone. Once they are more than 20 MB together, which few mail
+    servers take, later ones are only links to their files.
 
     A page has the run with the largest score (of the first of MIG, ... that the study has) and the run that would be
     chosen without labels (UDR, or else the ELBO). Where a run cannot be shown, because its weights or its data are not
@@ -59,7 +63,9 @@ def write_study_pages(results: Results, out: Path | str) -> list[ReportPage]:
     """
     if results.runs is None or results.table.empty:
         return []
-    pages = []
+    pages: list[ReportPage] = []
+    scripts, styles = page_sources()
+    room = _MOST_WITHIN
     for number, (data, rows) in enumerate(results.table.groupby("data", sort=False), start=1):
         choices = list(_choices(rows))
         if not choices:
@@ -70,11 +76,16 @@ def write_study_pages(results: Results, out: Path | str) -> list[ReportPage]:
         try:
             folders = [results.runs / run for run in dict.fromkeys(one.run for one in choices)]
             _, images = load_model(folders[0], str(data))
-            write_page([load(folder) for folder in folders], Path(out) / name, images)
+            path = write_page([load(folder) for folder in folders], Path(out) / name, images)
         except UnweaveError as error:
             pages.append(ReportPage("", title, str(error)))
         else:
-            pages.append(ReportPage(name, title, ""))
+            html = path.read_text(encoding="utf-8")
+            if len(html) > room:
+                pages.append(ReportPage(name, title))
+            else:
+                room -= len(html)
+                pages.append(ReportPage(name, title, "", html, scripts, styles))
     return pages
 
 

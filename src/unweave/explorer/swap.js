@@ -7,7 +7,8 @@ function buildSwap() {
   fit(byId("swap-a"), 96);
   fit(byId("swap-b"), 96);
   forget("swap ");
-  const used = units().filter((unit) => unit.active).slice(0, MOST_SWAPS);
+  const active = units().filter((unit) => unit.active);
+  const used = (active.length ? active : units()).slice(0, MOST_SWAPS);
   byId("swap-tiles").replaceChildren(...used.map((unit) => {
     const canvas = observationCanvas("", 64);
     canvas.setAttribute("aria-hidden", "true");

@@ -17,3 +17,6 @@ from .results import select as select
 from .results import wide as wide
 from .spec import Study as Study
 from .spec import load_study as load_study
+from .stored import stored_names as stored_names
+from .storing import open_results as open_results
+from .storing import store as store

@@ -21,8 +21,15 @@ from unweave.study.scores import UDR, Unit, read_codes, read_scores
 from unweave.training.score_file import SCORES
 
 
-def collect(folder: StudyFolder) -> Results:
+def collect(folder: StudyFolder, *, write: bool = True) -> Results:
     """The results of all runs that are done, gathered from their directories and written to results.parquet.
+
+    Parameters
+    ----------
+    folder
+        of the study.
+    write
+        without it nothing is written in the folder.
 
     Examples
     --------
@@ -50,11 +57,12 @@ def collect(folder: StudyFolder) -> Results:
                 "." in score["metric"] and math.isnan(score["value"])
             )  # a part that settings leave undefined
         ]
-    rows += _agreements(folder, done)
+    rows += _agreements(folder, done, write)
     table = as_table(rows)
     path = folder.path / TABLE
-    with _if_writable(path), replacing(path) as temporary:
-        table.to_parquet(temporary, index=False)
+    if write:
+        with _if_writable(path), replacing(path) as temporary:
+            table.to_parquet(temporary, index=False)
     spec = {**folder.study.model_dump(mode="json"), "planned": len(folder.jobs)}
     return Results(folder.name, table, folder.runs, spec, folder.failures())
 
@@ -126,7 +134,7 @@ def _stage_settings(stage: Job, of: Job) -> dict[str, Any]:
     return own | {name: _stage_settings(earlier, stage) for name, earlier in stage.stages.items()}
 
 
-def _agreements(folder: StudyFolder, done: Sequence[Job]) -> list[dict[str, Any]]:
+def _agreements(folder: StudyFolder, done: Sequence[Job], write: bool) -> list[dict[str, Any]]:
     """UDR of each run among those that differ from it in the seed only; a group that is known is not done again."""
     path = folder.path / "udr.json"
     known = _known_agreements(path)
@@ -151,7 +159,7 @@ def _agreements(folder: StudyFolder, done: Sequence[Job]) -> list[dict[str, Any]
                     print(f"{error}: its group has no {unit.label}", file=sys.stderr)
                     continue
             rows += [{**_about(job), **shared, "value": v} for job, v in zip(jobs, current[key], strict=True)]
-    if current != known:
+    if write and current != known:
         with _if_writable(path):
             write_text(path, json.dumps(current))
     return rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 from unweave.data import Dataset
@@ -16,7 +17,7 @@ from unweave.study.collecting import collect, set_aside_damaged
 from unweave.study.executors import Executor
 from unweave.study.folder import StudyFolder
 from unweave.study.perform import load_scored, stand_in
-from unweave.study.planning import Job, line_of_setting, missing_methods, plan
+from unweave.study.planning import Job, line_of_setting, missing_methods, plan, without_runs
 from unweave.study.results import Results
 from unweave.study.scores import applicable, check_values
 from unweave.study.source import Source
@@ -28,7 +29,7 @@ _WATCH_SECONDS = 1.0
 _LEFTOVER_SECONDS = 3600.0
 
 
-def prepare(study: Study, source: Source | None, root: Path) -> StudyFolder:
+def prepare(study: Study, source: Source | None, root: Path, leave_out: Collection[str] = ()) -> StudyFolder:
     """The folder of a study, checked before anything runs: its methods are there, and so is its data.
 
     Parameters
@@ -37,6 +38,8 @@ def prepare(study: Study, source: Source | None, root: Path) -> StudyFolder:
         as :func:`unweave.study.load_study` returns them.
     root
         the folder of runs and studies; studies in it share their runs.
+    leave_out
+        runs, by their identity, that are left out unless others need them: those whose scores are stored elsewhere.
 
     Examples
     --------
@@ -48,7 +51,7 @@ def prepare(study: Study, source: Source | None, root: Path) -> StudyFolder:
     >>> len(folder.pending())
     1
     """
-    folder = StudyFolder(root, study.name, plan(study, source))
+    folder = StudyFolder(root, study.name, without_runs(plan(study, source), leave_out))
     check_values(study.evaluation, folder.units, source)
     missing = missing_methods(folder.jobs)
     if missing:

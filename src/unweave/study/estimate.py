@@ -51,6 +51,7 @@ _SCORES_BYTES = 200_000
 _ENDLESS = 10**9  # images of a simulator
 _PACKING_SECONDS = 4.0  # each packing of processes is tried for so long
 _BATCH = 64
+DataKey = tuple[str, int | None, str | None]  # name, size of the images, file of labels
 _EACH = ("representation", "labels", "part")  # a metric is computed once for each of these
 
 
@@ -98,7 +99,7 @@ def estimate(folder: StudyFolder, left: Sequence[Job]) -> list[tuple[str, str]]:
     examples = {_kind(job, facts): job for job in reversed(left)}
     costs: dict[Kind, Cost] = {}
     unknown: dict[str, str] = {}
-    evaluation: dict[tuple[str, int | None], float] = {}
+    evaluation: dict[DataKey, float] = {}
     with progress("Measuring", len(examples) + len(facts), "pieces", transient=True) as advance:
         for kind, example in examples.items():
             try:
@@ -154,12 +155,12 @@ def steps_within(
     return steps, steps * one
 
 
-def _data(job: Job) -> tuple[str, int | None]:
-    """The data of a run, by name and size of the images."""
-    return job.data, job.training["image_size"]
+def _data(job: Job) -> DataKey:
+    """The data of a run: its name, the size of the images and the file of their labels."""
+    return job.data, job.training["image_size"], job.training.get("labels_csv")
 
 
-def _kind(job: Job, facts: Mapping[tuple[str, int | None], DataFacts]) -> Kind:
+def _kind(job: Job, facts: Mapping[DataKey, DataFacts]) -> Kind:
     return Kind(_methods(job), facts[_data(job)].shape)
 
 
@@ -168,11 +169,11 @@ def _methods(job: Job) -> str:
     return json.dumps([job.method, [_methods(stage) for stage in job.stages.values()]])
 
 
-def data_facts(data: str, image_size: int | None = None) -> DataFacts:
+def data_facts(data: str, image_size: int | None = None, labels_csv: str | None = None) -> DataFacts:
     """The facts of a data set by its recipe, where that has them: it need not be on this machine."""
     recipe = RECIPES.get(data)
     if recipe is None or recipe.image_shape is None:
-        opened = load_data(data, image_size)
+        opened = load_data(data, image_size, None, labels_csv)
         return _facts(opened.image_shape, len(opened) if opened.finite else None, opened.space)
     shape = recipe.image_shape if image_size is None else (image_size, image_size, *recipe.image_shape[2:])
     return _facts(shape, recipe.num_images, recipe.space)
@@ -260,9 +261,9 @@ def _reduced(
     return params | reduced, total / (few * len(sizes))
 
 
-def _measured_seconds(folder: StudyFolder) -> dict[tuple[str, int | None], Range]:
+def _measured_seconds(folder: StudyFolder) -> dict[DataKey, Range]:
     """Per data set the time that measuring took, of runs that are done: the median and the quartiles."""
-    seconds: dict[tuple[str, int | None], list[float]] = {}
+    seconds: dict[DataKey, list[float]] = {}
     for job in folder.jobs:
         path = folder.run(job.identity) / folder.done_file
         if path.exists():

@@ -16,7 +16,7 @@ from filelock import Timeout
 
 from unweave.data import Dataset, load
 from unweave.data.split import part_of_same_split
-from unweave.errors import DamagedFileError, DataError, DiskFullError
+from unweave.errors import ArgumentError, DamagedFileError, DataError, DiskFullError
 from unweave.files import check_no_links, is_full, remove_leftovers, set_aside, write_text
 from unweave.methods import EncodesWithLabels, Method, create
 from unweave.methods.registry import describe
@@ -76,16 +76,23 @@ def perform(
 
 
 @lru_cache(maxsize=2)
-def load_data(name: str, size: int | None, split: str | None = None) -> Dataset:
-    """A data set by name, or a folder of images; or a part of one."""
-    return load(name, image_size=size, split=split)
+def load_data(
+    name: str, size: int | None, split: str | None = None, labels_csv: str | None = None
+) -> Dataset:
+    """A data set by name, or a folder of images, perhaps with a file of labels; or a part of one."""
+    try:
+        return load(name, image_size=size, split=split, labels=labels_csv)
+    except ArgumentError as error:
+        if error.argument == "labels":
+            raise ArgumentError("labels_csv", error.value, error.allowed) from error
+        raise
 
 
 def load_scored(job: Job, asked: str | None) -> Dataset:
     """The data that a run is scored on: what it was trained on, or ``asked``, the other part of the same data set."""
     own = job.training.get("split")
     part = None if own is None else part_of_same_split(own, asked)
-    return load_data(job.data, job.training["image_size"], part)
+    return load_data(job.data, job.training["image_size"], part, job.training.get("labels_csv"))
 
 
 def create_method(job: Job, data: Dataset, stages: Mapping[str, Path | Run]) -> Method:

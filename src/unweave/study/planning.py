@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +32,7 @@ _DEFAULTS = Training().model_dump()
 _SEED, _STAGE = uuid.uuid4().hex, uuid.uuid4().hex  # stand for these in what is hashed, and for nothing else
 _AXES = {"data set": "data"}  # arguments that a grid calls otherwise
 # What an earlier stage takes over from the run that needs it, unless it says otherwise.
-SHARED = ("data", "seed", "image_size", "split", *TRAIN_SETTINGS)
+SHARED = ("data", "seed", "image_size", "split", "labels_csv", *TRAIN_SETTINGS)
 
 
 @dataclass(frozen=True)
@@ -237,6 +237,19 @@ def with_stages(job: Job) -> list[Job]:
     return [*(one for stage in job.stages.values() for one in with_stages(stage)), job]
 
 
+def without_runs(whole: Plan, runs: Collection[str]) -> Plan:
+    """A plan without some of its runs, by their identity; those that others of it need stay.
+
+    >>> from unweave.study import load_study, plan
+    >>> whole = plan(*load_study("demo"))
+    >>> len(without_runs(whole, [whole.jobs[0].identity]).jobs)
+    2
+    """
+    left = [job for job in whole.jobs if job.identity not in runs]
+    needed = {each.identity for job in left for each in with_stages(job)}
+    return replace(whole, jobs=[job for job in whole.jobs if job.identity in needed])
+
+
 def missing_methods(jobs: Sequence[Job]) -> list[str]:
     """The methods of a plan that this version does not have."""
     from unweave.methods.registry import METHODS
@@ -277,7 +290,7 @@ class _Resolver:
         self.kinds: dict[
             str, tuple[Job, str]
         ] = {}  # a run of each, and what is hashed, with marks for the rest
-        self.contents: dict[str, str] = {}
+        self.contents: dict[tuple[str, str | None], str] = {}
 
     def job(self, point: Point) -> Job:
         """The run at a point of the grid."""
@@ -326,9 +339,10 @@ class _Resolver:
         given = {name.removeprefix("method."): value for name, value in settings.items()}
         given |= {name: _STAGE + name for name in stages}
         hyperparameters, training = _resolve(data, method, given, training, axes, self.later)
-        if data not in self.contents:
-            self.contents[data] = _content(data)
-        return Job(data, method, hyperparameters, training, 0, "", self.contents[data])
+        key = data, training["labels_csv"]
+        if key not in self.contents:
+            self.contents[key] = _content(*key)
+        return Job(data, method, hyperparameters, training, 0, "", self.contents[key])
 
 
 def _stage_names(point: Point) -> list[str]:
@@ -365,6 +379,7 @@ def _resolve(
         training = _check_training(training)
     _check_image_size(data, training["image_size"])
     _check_split(data, training["split"])
+    _check_labels_csv(data, training["labels_csv"])
     if method not in METHODS:
         if method in later:
             return given, training
@@ -436,12 +451,22 @@ def _check_data(data: Any) -> None:
 
 def _check_split(data: str, split: str | None) -> None:
     from unweave.data.registry import RECIPES
+    from unweave.data.split import LABELLED
 
     recipe = RECIPES.get(data)
     known = recipe.splits if recipe is not None else {}
-    if split is not None and "," not in split and split not in known:
+    if split is not None and "," not in split and split not in known and split != LABELLED:
         allowed = " or ".join(known) or "no parts by name"
         raise ArgumentError("split", split, f"{data} has {allowed}; of any, [0.8, 0] is a random part")
+
+
+def _check_labels_csv(data: str, labels_csv: str | None) -> None:
+    from unweave.data import registry
+
+    if labels_csv is not None and data in registry.names():
+        raise ArgumentError("labels_csv", labels_csv, f"{data} has its own factors: needs a folder of images")
+    if labels_csv is not None and not Path(labels_csv).is_file():
+        raise ArgumentError("labels_csv", labels_csv, "there is no such file")
 
 
 def _check_image_size(data: str, image_size: int | None) -> None:
@@ -464,23 +489,25 @@ def _check_names(training: Mapping[str, Any]) -> None:
         raise unknown_name("reconstruction", training["reconstruction"], LIKELIHOODS)
 
 
-def _content(data: str) -> str:
-    """Of a folder of images a hash of what is in it; a data set by name is always the same."""
+def _content(data: str, labels_csv: str | None) -> str:
+    """Of a folder of images a hash of what is in it, and in its labels; a data set by name is always the same."""
     from unweave.data import registry
-    from unweave.data.own.folders import folder_content
+    from unweave.data.own.folders import FACTORS_FILE, folder_content
 
-    return "" if data in registry.names() else folder_content(data)
+    return "" if data in registry.names() else folder_content(data, labels_csv or FACTORS_FILE)
 
 
 def _identifying(job: Job) -> dict[str, Any]:
-    """What is hashed: of a folder what is in it, not where it is.
+    """What is hashed: of a folder, and of a file of labels, what is in it, not where it is.
 
     Settings at their default are left out: one that a later version adds changes nothing. A default that changes
     needs another ``FORMAT``.
     """
     changed = {name: value for name, value in job.training.items() if value != _DEFAULTS[name]}
     values = {**job.as_dict(), "training": changed}
-    return {**values, "data": ""} if job.content else values
+    if not job.content:
+        return values
+    return {**values, "data": "", "training": {k: v for k, v in changed.items() if k != "labels_csv"}}
 
 
 def _hash(values: dict[str, Any]) -> str:

@@ -36,7 +36,7 @@ from unweave.errors import ArgumentError, DataError, DiskFullError, UnweaveError
 from unweave.files import scratch_folder, write_text
 from unweave.study.executors import Watch, thread_variables
 from unweave.study.folder import ATTEMPTS, PLAN, TRAINED, StudyFolder, count_crash
-from unweave.study.perform import OnProgress, Outcome, load_data, perform
+from unweave.study.perform import OnProgress, Outcome, load_scored, perform
 from unweave.study.planning import Job
 from unweave.study.worker import Activity
 from unweave.training.run import SPEC, STATE, WEIGHTS
@@ -380,7 +380,7 @@ def do_run(work: Work, job: Job) -> Answer:
 def _perform(work: Work, job: Job) -> tuple[str, str]:
     folder = work.folder
     extensions.load(folder.study.imports, work.sources)
-    load_data(job.data, job.training["image_size"], job.training.get("split"))
+    load_scored(job, None)
     if work.storage is not None:
         return perform_in_storage(
             folder, job, work.device, lambda job, part, share: None, Storage(work.storage)

@@ -15,6 +15,7 @@ from unweave.errors import ArgumentError, DataError, UnweaveError, shorten, unkn
 from unweave.files import check_regular
 from unweave.optional import require
 from unweave.study.spec import LABEL_MODES, split_representation
+from unweave.study.stored import is_stored_address, stored_file
 
 # The columns of results.parquet, in order. ``strength`` is the method's first hyperparameter (NaN if it has none);
 # ``settings`` is everything else that a run was given, as JSON. ``first`` is the run that is its first stage, with
@@ -125,7 +126,8 @@ def load_results(path: Path | str) -> pd.DataFrame:
     Parameters
     ----------
     path
-        the study's folder, or the Parquet file itself. A table of an older version is converted.
+        the study's folder, or the Parquet file itself; "stored:NAME" is a table that comes with unweave. A table of an
+        older version is converted.
 
     Returns
     -------
@@ -139,6 +141,8 @@ def load_results(path: Path | str) -> pd.DataFrame:
     >>> list(uw.study.load_results("results.parquet"))[:6]
     ['run', 'data', 'method', 'strength_name', 'strength', 'seed']
     """
+    if is_stored_address(path):
+        path = stored_file(str(path))
     file = Path(path) / TABLE if Path(path).is_dir() else Path(path)
     if not file.exists():
         raise DataError(f"{file}: no results yet; 'unweave study run' computes them")

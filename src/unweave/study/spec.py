@@ -58,6 +58,9 @@ class Training(BaseModel):
     precision: Precision = "32-true"
     image_size: int | None = Field(default=None, gt=0, le=4096)
     split: str | None = None
+    labels_csv: str | None = Field(
+        default=None, description="labels of some images of a folder, which become its factors: a CSV file"
+    )
     labels: str | list[str] | dict[str, Any] | None = None
     prior: str | dict[str, Any] | None = None
 
@@ -173,7 +176,9 @@ class Study(BaseModel):
 
 TRAIN_SETTINGS = ("steps", "batch_size", "learning_rate", "precision")  # of ``train``, for every method
 METHOD_SETTINGS = tuple(
-    name for name in Training.model_fields if name not in (*TRAIN_SETTINGS, "image_size", "split")
+    name
+    for name in Training.model_fields
+    if name not in (*TRAIN_SETTINGS, "image_size", "split", "labels_csv")
 )
 _PARTS: dict[str, type[BaseModel]] = {"training": Training, "evaluation": Evaluation}
 
@@ -231,6 +236,9 @@ def load_study(
     if every := [*check(source).imports, *imports]:
         source.values[IMPORTS] = list(dict.fromkeys(extensions.load(every)))
     change_axes(source, "data", _absolute_folders, everywhere=True)
+    change_axes(source, "labels_csv", _absolute_file, everywhere=True)
+    if isinstance(training := source.values.get("training"), dict) and "labels_csv" in training:
+        training["labels_csv"] = _absolute_file(training["labels_csv"])
     return check(source), source
 
 
@@ -276,6 +284,13 @@ def _absolute_folders(axis: Any) -> Any:
         return axis
     folder = Path(axis).expanduser()
     return str(folder.absolute()) if folder.is_dir() else axis
+
+
+def _absolute_file(axis: Any) -> Any:
+    """An axis of files, or one of them, with their full paths."""
+    if isinstance(axis, list):
+        return [_absolute_file(value) for value in axis]
+    return str(Path(axis).expanduser().absolute()) if isinstance(axis, str) and axis else axis
 
 
 def check(source: Source) -> Study:

@@ -1,9 +1,9 @@
 from .addresses import model_folder as model_folder
 from .addresses import resolve as resolve
 from .callbacks import Callback as Callback
-from .callbacks import MLflow as MLflow
-from .callbacks import TensorBoard as TensorBoard
-from .callbacks import WeightsAndBiases as WeightsAndBiases
+from .loggers import MLflow as MLflow
+from .loggers import TensorBoard as TensorBoard
+from .loggers import WeightsAndBiases as WeightsAndBiases
 from .loop import TrainingError as TrainingError
 from .loop import train as train
 from .names import write_names as write_names

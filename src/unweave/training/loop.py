@@ -302,9 +302,24 @@ class Session:
 
     def train(self, schedule: Schedule) -> None:
         """Make all steps that are left, and finish the run."""
-        spec = self.run.spec
+        try:
+            for callback in self.callbacks:
+                callback.on_start(self.run)
+            self._make_steps(schedule)
+            self._save()
+        except BaseException as error:
+            for callback in self.callbacks:
+                try:
+                    callback.on_stop(self.run)
+                except Exception as further:
+                    error.add_note(f"{type(callback).__name__} could not stop: {further}")
+            raise
+        self.run.method.eval()
         for callback in self.callbacks:
-            callback.on_start(self.run)
+            callback.on_end(self.run)
+
+    def _make_steps(self, schedule: Schedule) -> None:
+        spec = self.run.spec
         last_log = last_checkpoint = time.monotonic()
         logged_at = self.run.step
         total, done = spec.steps * spec.batch_size, self.run.step * spec.batch_size
@@ -328,7 +343,6 @@ class Session:
                 if self.run.step < spec.steps and schedule.checkpoints(self.run.step, now - last_checkpoint):
                     self._checkpoint()
                     last_checkpoint = time.monotonic()
-        self._finish()
 
     def step(self, step: int, is_logged: bool = False) -> dict[str, float]:
         """Step number ``step``: each player whose turn it is moves. Returns the values to log, if they are to be."""
@@ -373,13 +387,10 @@ class Session:
             for callback in self.callbacks:
                 callback.on_checkpoint(run, run.step)
 
-    def _finish(self) -> None:
+    def _save(self) -> None:
         self._checkpoint()
         if self.folder is not None:
             save_weights(self.folder / WEIGHTS, self.run.method, self.run.spec, self.run.step)
-        self.run.method.eval()
-        for callback in self.callbacks:
-            callback.on_end(self.run)
 
 
 class Game(nn.Module):

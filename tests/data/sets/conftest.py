@@ -71,7 +71,8 @@ def real(tmp_path):
         folder = tmp_path / name
         folder.mkdir()
         for path in (Path(base) / name).iterdir():
-            (folder / path.name).symlink_to(path)
+            if path.is_file() and path.name[0] != ".":  # a folder, or a lock, would be written to
+                (folder / path.name).symlink_to(path)
         return folder
 
     return link

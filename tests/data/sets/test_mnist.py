@@ -4,7 +4,9 @@ import struct
 import numpy as np
 import pytest
 
+from unweave.data.registry import find
 from unweave.data.sets import mnist
+from unweave.data.storage.status import status
 from unweave.errors import ArgumentError
 
 COUNTS = (5, 3)
@@ -114,3 +116,12 @@ def test_the_real_files(real):
     assert images.mean() == pytest.approx(0.1307, abs=1e-4)
     assert images.std() == pytest.approx(0.3081, abs=1e-4)
     assert np.bincount(mnist.load(folder, split="test").factors(np.arange(10_000))[:, 0])[1] == 1135
+
+
+def test_real_files_that_were_gzipped_again_need_no_download(real):
+    """Links to them will do, for the test images beside them, too."""
+    folder = real("mnist")
+    for name in ("mnist", "mnist_test"):
+        found = status(find(name), folder.parent / name)
+        assert found.state == "files present"
+        assert not any(file.size_differs for file in found.files)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -105,9 +107,46 @@ def test_describe_is_json(tmp_path: Path) -> None:
         "size": 10,
         "sha256": "0" * 64,
         "at_most": 10 * 2**30,
+        "unpacked_size": None,
         "path": str(tmp_path / "a.bin"),
         "present": False,
         "found_size": None,
         "size_differs": False,
         "partial_size": 0,
     }
+
+
+def test_a_file_that_was_gzipped_again_is_usable(tmp_path: Path) -> None:
+    content = bytes(1000)
+    official = gzip.compress(content, 9, mtime=0)
+    source = SourceFile("a.gz", "https://example.org/a", size=len(official), unpacked_size=1000)
+    again = gzip.compress(content, 1, mtime=0) + b""
+    assert len(again) != len(official)
+    path = tmp_path / "a.gz"
+    states = {}
+    for name, data in {
+        "official": official,
+        "again": again,
+        "cut": again[:-5],
+        "other content": gzip.compress(bytes(999), 1),
+        "not gzipped": content,
+        "short": b"x",
+    }.items():
+        path.write_bytes(data)
+        found = status(recipe((source,)), tmp_path)
+        states[name] = found.state
+        assert found.files[0].size_differs == (found.state == "needs download")
+    assert states.pop("official") == states.pop("again") == "files present"
+    assert set(states.values()) == {"needs download"}
+
+
+def test_files_of_the_data_set_beside_will_do(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    for name, size in (("a.bin", 10), ("b.bin", 5)):
+        (tmp_path / "other" / name).write_bytes(b"x" * size)
+    shared = replace(recipe(), beside="other")
+    assert status(recipe(), tmp_path / "toy").state == "needs download"
+    found = status(shared, tmp_path / "toy")
+    assert (found.state, found.folder) == ("files present", tmp_path / "other")
+    (tmp_path / "toy").mkdir()  # a folder of its own comes first
+    assert status(shared, tmp_path / "toy").state == "needs download"

@@ -191,3 +191,17 @@ def test_traversals_at_the_papers_settings_say_what_the_study_lacks(trained):
     assert said.startswith("dSprites, β-VAE (β = 1)")
     lacking = "lacks β-VAE 4, DIP-VAE-II 5, β-VAE 60, DIP-VAE-II 500, DIP-VAE-I 10."
     assert lacking in said.replace("\n", " ")
+
+
+def test_axes_make_no_effect_of_noise(table):
+    noise = np.random.default_rng(0).uniform(0.3, 0.3001, len(table))
+    for axes in trade_off(Results("s", table.assign(value=noise))).axes:
+        assert np.ptp(axes.get_ylim()) == pytest.approx(0.1)
+        assert np.ptp(axes.get_xlim()) == pytest.approx(0.05 * 0.30005, rel=1e-3)
+
+
+def test_a_trade_off_of_a_single_setting_is_left_out(table):
+    single = table[(table["strength"] == 1) & (table["method"] == "beta_vae") & (table["data"] == "dsprites")]
+    assert not single.empty
+    with pytest.raises(NotInStudyError, match="a single reconstruction error: a figure against it"):
+        trade_off(Results("s", single))

@@ -105,3 +105,30 @@ def test_the_table_of_theorem_1_has_both_sides():
     assert found["Theorem 1, right side"].unique().tolist() == [1.068]
     assert found["Gap of Assumption 2"].unique().tolist() == [0.4]
     assert set(found["s"]) == {0.0, 0.9}
+
+
+def test_axes_make_no_effect_of_noise():
+    results = study(correlations=(0.0, 1e-6))  # the total correlation of such noise is 0
+    noise = np.random.default_rng(0).uniform(0.3, 0.3001, len(results.table))
+    flat = Results("s", results.table.assign(value=noise))
+    for axes in violins(flat).axes:
+        low, high = axes.get_ylim()
+        assert high - low == pytest.approx(0.1)
+    figure = costs(flat)
+    for axes in figure.axes:
+        low, high = axes.get_ylim()
+        assert high - low == pytest.approx(0.5)
+        low, high = axes.get_xlim()
+        assert high - low == pytest.approx(0.05 * 0.30005, rel=1e-3)
+
+
+def test_wide_axes_stay_as_they_are():
+    figure = violins(study())
+    spans = [np.ptp(axes.get_ylim()) for axes in figure.axes]
+    assert min(spans) > 0.1
+
+
+def test_costs_at_a_single_error_are_left_out():
+    results = study()
+    with pytest.raises(NotInStudyError, match="a single reconstruction error"):
+        costs(Results("s", results.table.assign(value=0.5)))

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from unweave.analyses import simulate_results
-from unweave.figures.report.summary import facts
+from unweave.figures.report.summary import facts, reduced_protocol
 from unweave.study import Results
 
 
@@ -23,3 +23,15 @@ def test_the_report_says_how_many_points_of_how_many_rows():
         "10,000 points of 737,280 rows (MIG)",
     ]
     assert "960 + 480 points of 1,440 rows (SAP)" in lines[1]
+
+
+def test_a_reduced_protocol_is_said_with_what_the_paper_has():
+    table = simulate_results(data=["dsprites"], methods=["beta_vae"], seeds=50, strengths=1)
+    whole = Results("s", table.assign(steps=300_000), spec={"evaluation": {"num_train": 10_000}})
+    assert reduced_protocol(whole) == ""
+    few = Results("s", table[table["seed"] < 2].assign(steps=500), spec={"evaluation": {"num_train": 400}})
+    said = reduced_protocol(few)
+    assert said.startswith(
+        "A reduced protocol: 500 steps (300,000), 400 points to learn from (10,000), 2 seeds (50);"
+    )
+    assert "not the papers' results" in said

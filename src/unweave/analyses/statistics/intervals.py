@@ -118,6 +118,43 @@ def grouped_intervals(
     return result.assign(values=pd.Series(few, index=result.index, dtype=object))
 
 
+def jackknife_interval(value: float, without_one: ArrayLike, level: Level = 0.95) -> tuple[float, float]:
+    """The interval of a statistic by leaving out one cluster at a time (Tukey, 1958): value +- t s.
+
+    s^2 = (k - 1) / k sum (v_i - mean v)^2 of the k values without one cluster, and t is Student's with k - 1 degrees of
+    freedom. It is rough, but does not pretend that three or four clusters are many.
+
+    Parameters
+    ----------
+    value
+        the statistic of all clusters.
+    without_one
+        (k,): without each of them.
+    level
+        the probability that the interval covers.
+
+    Returns
+    -------
+    low and high; NaN for fewer than three clusters, or if a value is NaN.
+
+    Examples
+    --------
+    >>> from unweave.analyses.statistics.intervals import jackknife_interval
+    >>> numbers = np.array([1.0, 2.0, 4.0, 5.0])
+    >>> jackknife_interval(numbers.mean(), [np.delete(numbers, i).mean() for i in range(4)])
+    (0.09, 5.9)
+    """
+    from scipy import stats
+
+    values = np.asarray(without_one, dtype=np.float64)
+    k = len(values)
+    if k < 3 or np.isnan(values).any() or np.isnan(value):
+        return float("nan"), float("nan")
+    error = float(np.sqrt((k - 1) / k * ((values - values.mean()) ** 2).sum()))
+    reach = float(stats.t.ppf((1 + level) / 2, k - 1)) * error
+    return float(value - reach), float(value + reach)
+
+
 def bootstrap_samples(
     values: FloatArray, statistic: Statistic, draws: int, rng: np.random.Generator
 ) -> FloatArray:

@@ -33,10 +33,19 @@ _MNIST = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 _FASHION = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
 _TRAIN_IMAGES, _TRAIN_LABELS = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"
 _TEST_IMAGES, _TEST_LABELS = "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"
+_UNPACKED = {  # the header of an IDX file, and a byte for each pixel or class
+    _TRAIN_IMAGES: 16 + 60_000 * 28 * 28,
+    _TRAIN_LABELS: 8 + 60_000,
+    _TEST_IMAGES: 16 + 10_000 * 28 * 28,
+    _TEST_LABELS: 8 + 10_000,
+}
 
 
 def _files(address: str, known: Mapping[str, tuple[int, str]]) -> tuple[SourceFile, ...]:
-    return tuple(SourceFile(name, address + name, size, sha256) for name, (size, sha256) in known.items())
+    return tuple(
+        SourceFile(name, address + name, size, sha256, unpacked_size=_UNPACKED[name])
+        for name, (size, sha256) in known.items()
+    )
 
 
 FILES = _files(
@@ -123,10 +132,7 @@ def load_test(folder: Path) -> Dataset:
     >>> uw.data.find("mnist_test").images
     '10,000 of 28x28, grey'
     """
-    beside = folder.parent / "mnist"
-    return load(
-        beside if beside.is_dir() and not folder.is_dir() else folder, split="test", name="mnist_test"
-    )
+    return load(TEST_RECIPE.folder_of_files(folder), split="test", name="mnist_test")
 
 
 _load_fashion = partial(load, space=FASHION_SPACE, name="fashion_mnist", files=FASHION_FILES)
@@ -157,6 +163,7 @@ TEST_RECIPE = Recipe(
     citation=RECIPE.citation,
     load=load_test,
     files=FILES,
+    beside="mnist",
 )
 FASHION_RECIPE = Recipe(
     name="fashion_mnist",

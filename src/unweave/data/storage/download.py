@@ -97,6 +97,7 @@ def get(recipe: Recipe, folder: Path) -> list[Path]:
     """
     if recipe.offline:
         return []
+    folder = recipe.folder_of_files(folder)
     with _disk_errors(folder):
         for file in _missing(recipe, folder):
             _get_locked(recipe, folder, file)
@@ -147,7 +148,7 @@ def _is_there(file: SourceFile, target: Path) -> bool:
 
 
 def _missing(recipe: Recipe, folder: Path) -> list[SourceFile]:
-    return [entry.source for entry in find_files(recipe, folder) if not entry.usable]
+    return [e.source for e in find_files(recipe, recipe.folder_of_files(folder)) if not e.usable]
 
 
 def _get_locked(recipe: Recipe, folder: Path, file: SourceFile) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -56,12 +57,15 @@ class FileStatus:
         the bytes of the file there; None if there is none.
     partial
         the bytes of a download that was interrupted.
+    repacked
+        whether it is of another size because it was gzipped again.
     """
 
     source: SourceFile
     path: Path
     size: int | None
     partial: int
+    repacked: bool = False
 
     @property
     def present(self) -> bool:
@@ -70,8 +74,10 @@ class FileStatus:
 
     @property
     def size_differs(self) -> bool:
-        """Whether the file there does not have the official size."""
-        return self.size is not None and self.source.size is not None and self.size != self.source.size
+        """Whether the file there does not have the official size, and not the official content in another packing."""
+        if self.size is None or self.source.size is None or self.repacked:
+            return False
+        return self.size != self.source.size
 
     @property
     def usable(self) -> bool:
@@ -87,6 +93,7 @@ def status(recipe: Recipe, folder: Path) -> Status:
     >>> status(uw.data.find("mnist"), uw.data.data_folder() / "mnist").state
     'needs download'
     """
+    folder = recipe.folder_of_files(folder)
     files = find_files(recipe, folder)
     is_prepared = _is_prepared(folder)
     return Status(
@@ -163,7 +170,22 @@ def _state(recipe: Recipe, files: tuple[FileStatus, ...], is_prepared: bool) -> 
 
 def _file_status(source: SourceFile, path: Path) -> FileStatus:
     partial = path.with_name(path.name + PARTIAL_SUFFIX)
-    return FileStatus(source, path, _size(path), _size(partial) or 0)
+    size = _size(path)
+    repacked = size is not None and size != source.size and _unpacks_to(path, source.unpacked_size)
+    return FileStatus(source, path, size, _size(partial) or 0, repacked)
+
+
+def _unpacks_to(path: Path, size: int | None) -> bool:
+    """Whether a file is a gzip that says so at its end; a cut one says something else there."""
+    if size is None:
+        return False
+    try:
+        with open(path, "rb") as file:  # a regular one, or a link to one
+            begins = file.read(2)
+            file.seek(-4, os.SEEK_END)
+            return begins == b"\x1f\x8b" and int.from_bytes(file.read(4), "little") == size % (1 << 32)
+    except OSError:
+        return False
 
 
 def _size(path: Path) -> int | None:

@@ -19,6 +19,7 @@ from unweave.figures.grids import Block, paper_grid
 from unweave.figures.model_pictures import traversal_rows
 from unweave.figures.papers.models import load_autoencoder
 from unweave.figures.papers.paper import Exhibit, Paper
+from unweave.figures.papers.plots import LEAST_SCORE_SPAN, check_several, widen, widen_errors
 from unweave.figures.papers.tables import format_interval, interval_column, setting_column, sort_rows
 from unweave.figures.point_labels import LabelledLine, label_points
 from unweave.figures.style import (
@@ -67,6 +68,7 @@ def trade_off(results: Results) -> Figure:
     sizes = values_per_image(results)
     medians = results.analysed(reconstruction_trade_off, values_per_image=sizes)
     scores = [score for score in SCORES if score in medians]
+    check_several(medians["error"], "reconstruction error")
     data = [name for name in results.table["data"].unique() if name in set(medians["data"])]
     styles = method_styles(method_variants(medians))
     with paper_style():
@@ -82,6 +84,8 @@ def trade_off(results: Results) -> Figure:
                     "reconstruction error, " + ("per pixel" if name in sizes else "sum over pixels")
                 )
                 axes.margins(0.08)
+                widen(axes, LEAST_SCORE_SPAN)
+            widen_errors(grid[line][0])
             for axes, score in zip(grid[line], scores, strict=True):  # now that all have the same limits
                 inches = WIDTH / len(scores) - 0.6, _PANEL - 0.6
                 label_points(axes, _lines(medians, name, score, styles), inches)
@@ -266,7 +270,8 @@ _EXHIBITS = (
         "A point is the median over seeds at one strength of regularisation, the number next to it (where there is "
         "room; the table of scores has all); bars are 95 % bootstrap intervals; lines join a method's strengths in "
         "order. The reconstruction error is the squared error "
-        "of images decoded from mean codes; per pixel means divided by the number of pixels times channels.",
+        "of images decoded from mean codes; per pixel means divided by the number of pixels times channels. "
+        "An axis of scores spans 0.1 at least, that of errors 5 % of its middle.",
         trade_off,
     ),
     Exhibit(

@@ -26,7 +26,9 @@ def load_model(folder: Path, name: str) -> tuple[Method, Dataset]:
     settings = read_json(file).get("training", {})
     settings = settings if isinstance(settings, dict) else {}
     size = check_value("image_size", settings.get("image_size"), Count | None)
-    return run.method, load_data(name, size, check_value("split", settings.get("split"), str | None))
+    split = check_value("split", settings.get("split"), str | None)
+    labels_csv = check_value("labels_csv", settings.get("labels_csv"), str | None)
+    return run.method, load_data(name, size, split, labels_csv)
 
 
 def load_autoencoder(folder: Path, name: str) -> tuple[Method, Dataset]:

@@ -16,6 +16,7 @@ from unweave.study import NotInStudyError
 
 LEAST_SCORE_SPAN = 0.1  # of an axis of scores that are between 0 and 1
 LEAST_NATS = 0.5  # of an axis of total correlations
+LEAST_ERROR_SPAN = 0.05  # of an axis of reconstruction errors, as a part of its middle
 _MANY = 400  # from this many points on they are drawn small and pale
 _DODGE = 0.09  # the distance between methods at one strength
 _DIVERGING = "coolwarm"  # even steps in lightness to both sides (Moreland, 2009)
@@ -28,12 +29,17 @@ def check_several(values: pd.Series[Any], what: str) -> None:
         raise NotInStudyError(f"the study has a single {what}: a figure against it would have one column")
 
 
-def widen(axes: Axes, span: float) -> None:
-    """Let the y axis span so much at least: a narrower one would make an effect of noise."""
-    low, high = axes.get_ylim()
+def widen(axes: Axes, span: float, which: Literal["x", "y"] = "y") -> None:
+    """Let an axis span so much at least: a narrower one would make an effect of noise."""
+    low, high = axes.get_xlim() if which == "x" else axes.get_ylim()
     if high - low < span:
-        middle = (low + high) / 2
-        axes.set_ylim(middle - span / 2, middle + span / 2)
+        limits = (low + high - span) / 2, (low + high + span) / 2
+        axes.set_xlim(*limits) if which == "x" else axes.set_ylim(*limits)
+
+
+def widen_errors(axes: Axes) -> None:
+    """The same of an x axis of reconstruction errors, whose size is known by the errors themselves."""
+    widen(axes, LEAST_ERROR_SPAN * abs(sum(axes.get_xlim())) / 2, "x")
 
 
 def strength_lines(

@@ -20,6 +20,13 @@ from unweave.analyses.variants import method_variants, with_variant
 from unweave.arrays import FloatArray
 from unweave.figures.papers import yang_infogan
 from unweave.figures.papers.paper import Exhibit, Paper
+from unweave.figures.papers.plots import (
+    LEAST_NATS,
+    LEAST_SCORE_SPAN,
+    check_several,
+    widen,
+    widen_errors,
+)
 from unweave.figures.papers.tables import interval_column, method_column, sort_rows
 from unweave.figures.style import (
     WIDTH,
@@ -66,6 +73,7 @@ def violins(results: Results, latent_size: int | None = None, metric: str = "mig
             axes.set_xticks(range(len(methods)), [method_name(*pair) for pair in methods], **tilt)
             axes.set_xlim(-0.55, len(methods) - 0.45)
             axes.set(title=data_name(name), ylabel=metric_name(metric))
+            widen(axes, LEAST_SCORE_SPAN)
         latents = " or ".join(map(str, sorted(rows["latent_size"].unique())))
         _legend(figure, colors, f"{latents} latents")
     return figure
@@ -84,6 +92,7 @@ def costs(results: Results, data: str | None = None) -> Figure:
         raise NotInStudyError(f"the study has no method with two values of correlation on {name}")
     latents = runs["latent_size"].mode().iloc[0]
     runs = runs[runs["latent_size"] == latents]
+    check_several(runs["reconstruction"], "reconstruction error")
     methods = list(method_styles(method_variants(runs)))
     colors = _colors(runs)
     shown = {"kl": "KL", "total_correlation": "total correlation"}
@@ -106,6 +115,8 @@ def costs(results: Results, data: str | None = None) -> Figure:
             axes[0].set_title(method_name(method, variant))
         for panel, label in zip(grid[:, 0], shown.values(), strict=True):
             panel.set_ylabel(f"{label} (nats)")
+            widen(panel, LEAST_NATS)
+        widen_errors(grid[0, 0])
         figure.supxlabel("reconstruction error (nats)", fontsize=8)
         _legend(figure, colors, f"{data_name(name)}, {latents} latents")
     return figure
@@ -202,7 +213,7 @@ def _probability(p: float) -> str:
 
 _HOW = (
     "Each point is a run; the line is the median. s is the correlation of the noise of the approximate posterior. Runs "
-    "of all strengths of a method are taken together."
+    "of all strengths of a method are taken together. An axis spans 0.1 at least."
 )
 _EXHIBITS = (
     Exhibit(
@@ -218,7 +229,8 @@ _EXHIBITS = (
         "Yang et al., Figure 2",
         "Each point is a run. The KL term is that of the objective, without the constant that correlated noise adds "
         "to the true KL. The total correlation is on the same footing: by the densities of appendix D, which "
-        "factorise, or else the exact one less that constant, which is the total correlation of the noise itself.",
+        "factorise, or else the exact one less that constant, which is the total correlation of the noise itself. "
+        "Axes of nats span half a nat at least, that of errors 5 % of its middle.",
         costs,
     ),
     *yang_infogan.EXHIBITS,

@@ -66,6 +66,8 @@ def loss_curves(results: Results) -> Figure:
             )
     if not curves:
         raise NotInStudyError("the study has no history of an adversarial run")
+    if all(len(history) < 2 for *_, history in curves):
+        raise NotInStudyError("the study's histories have a single step: a curve of it would be a dot")
     rows = list(dict.fromkeys(row for row, *_ in curves))
     levels = sorted({level for _, level, _ in curves})
     shown = [name for name in _CURVES if any(name in history.columns for *_, history in curves)]

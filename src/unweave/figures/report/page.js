@@ -26,4 +26,19 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
+// Explorers that the report holds are put into a frame when asked for: each runs a model.
+for (const button of document.querySelectorAll(".explorers button")) {
+  const entry = button.closest("li");
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const open = entry.querySelector("iframe");
+    button.setAttribute("aria-expanded", String(!open));
+    button.textContent = open ? "Explore here" : "Close";
+    if (open) return open.remove();
+    const frame = document.createElement("iframe");
+    frame.title = button.dataset.title;
+    frame.srcdoc = JSON.parse(entry.querySelector("script").textContent);
+    entry.append(frame);
+  });
+}
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((part) => (part.open = true)));

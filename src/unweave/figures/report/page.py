@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import importlib.metadata
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -97,7 +98,7 @@ class Link:
 
 @dataclass(frozen=True)
 class ReportPage:
-    """A page beside the report, in which models can be explored.
+    """A page in which models can be explored: a file beside the report, and within it for who has nothing else.
 
     Parameters
     ----------
@@ -107,11 +108,23 @@ class ReportPage:
         what it shows.
     problem
         why it could not be written.
+    html
+        the whole page, for a report that holds it; "" for a link alone.
+    scripts, styles
+        the hashes of its scripts and style sheets ("sha256-..."), which the report's policy has to allow.
     """
 
     path: str
     title: str
     problem: str = ""
+    html: str = ""
+    scripts: tuple[str, ...] = ()
+    styles: tuple[str, ...] = ()
+
+    @property
+    def html_json(self) -> str:
+        """The page as a JSON string in which no ``<`` is left, so that nothing in it ends the element that holds it."""
+        return json.dumps(self.html).replace("<", "\\u003c")
 
 
 def render_page(
@@ -158,17 +171,28 @@ def render_page(
         _making_section(results, command),
     ]
     style, script = _resource("page.css"), _resource("page.js")
-    # Nothing is fetched, and of scripts only ours runs, whatever the names and errors of a study hold.
-    policy = (
-        f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; script-src '{_digest(script)}'"
-    )
     return _template().render(
         title=results.spec.get("title") or f"{results.name}: report of a study",
         sections=[section for section in sections if section is not None],
-        policy=policy,
+        policy=_policy(style, script, [page for page in pages if page.html]),
         style=style,
         script=script,
     )
+
+
+def _policy(style: str, script: str, pages: Sequence[ReportPage]) -> str:
+    """Nothing is fetched, and of scripts only ours run, whatever the names and errors of a study hold.
+
+    A page within the report inherits its policy, so that has to allow what those pages need.
+    """
+
+    def sources(own: str, theirs: Iterable[str]) -> str:
+        return " ".join(f"'{source}'" for source in dict.fromkeys([_digest(own), *theirs]))
+
+    styles = sources(style, (one for page in pages for one in page.styles))
+    scripts = sources(script, (one for page in pages for one in page.scripts))
+    blobs = (" blob:", "; worker-src blob:") if pages else ("", "")
+    return f"default-src 'none'; img-src data:{blobs[0]}; style-src {styles}; script-src {scripts}{blobs[1]}"
 
 
 def failure_table(results: Results) -> pd.DataFrame:

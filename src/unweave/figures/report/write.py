@@ -9,6 +9,7 @@ from pathlib import Path
 from unweave.analyses.scores import median_scores
 from unweave.errors import ArgumentError, UnweaveError
 from unweave.figures.papers import PAPERS
+from unweave.figures.papers.claims import claim_exhibits
 from unweave.figures.report.exhibits import FORMATS, draw_exhibit
 from unweave.figures.report.page import (
     FAILURES,
@@ -67,7 +68,7 @@ def write_report(
     command
         what a reader types to make the report again; without it, the call of this function.
     pages
-        beside the report that it links to, as :func:`unweave.explorer.write_study_pages` writes them.
+        beside the report that it names, as :func:`unweave.explorer.write_study_pages` writes them.
 
     Returns
     -------
@@ -133,6 +134,8 @@ def _draw_all(
 ) -> tuple[list[Chapter], dict[str, Exception]]:
     """Every paper's exhibits, drawn or with the reason why not; and the errors by the exhibit's name."""
     chosen = [(name, PAPERS[name].title, PAPERS[name].exhibits) for name in dict.fromkeys(papers)]
+    if exhibits_of_claims := claim_exhibits(papers):
+        chosen.insert(0, ("claims", "Claims of the papers: what this study says of them", exhibits_of_claims))
     chapters, errors = [], {}
     with progress("Report", sum(len(exhibits) for *_, exhibits in chosen), "exhibits") as advance:
         for name, title, exhibits in chosen:

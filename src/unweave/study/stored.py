@@ -1,0 +1,47 @@
+"""Results tables of studies that come with unweave, each addressed as ``stored:NAME``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from unweave.errors import unknown_name
+from unweave.study.spec import studies_folder
+
+PREFIX = "stored:"
+
+
+def stored_folder() -> Path:
+    """The folder of the stored tables: ``results`` beside the study files."""
+    return studies_folder() / "results"
+
+
+def stored_names() -> list[str]:
+    """The names of the studies whose results are stored.
+
+    >>> all((stored_folder() / f"{name}.parquet").is_file() for name in stored_names())
+    True
+    """
+    return sorted(path.stem for path in stored_folder().glob("[!.]*.parquet"))
+
+
+def is_stored_address(address: Path | str) -> bool:
+    """Whether results are addressed as stored ones.
+
+    >>> is_stored_address("stored:yang-32"), is_stored_address("yang-32")
+    (True, False)
+    """
+    return isinstance(address, str) and address.startswith(PREFIX)
+
+
+def stored_file(address: str) -> Path:
+    """The file of a stored table; an unknown name lists those that are stored.
+
+    Parameters
+    ----------
+    address
+        "stored:yang-32", or the name alone.
+    """
+    name = address.removeprefix(PREFIX)
+    if name not in stored_names():
+        raise unknown_name("stored results", name, stored_names() or ["none yet"])
+    return stored_folder() / f"{name}.parquet"

@@ -1,0 +1,175 @@
+import numpy as np
+import pytest
+
+from unweave.analyses import claims, outperforming_random
+from unweave.analyses.paper_claims.locatello import locatello_claims
+from unweave.analyses.selection_test import selection_tests
+
+TC = "gaussian_total_correlation"
+METRICS = ("beta_vae", "factor_vae", "mig", "dci", "modularity", "sap")
+GRID = {name: (1.0, 2.0, 6.0) for name in ("beta_vae", "beta_tcvae", "factor_vae", "dip_vae_i", "dip_vae_ii")}
+
+
+def noise(run, rng):
+    scores = {(metric, "mean"): rng.random() for metric in (*METRICS, "udr")}
+    scores |= {(TC, kind): rng.random() for kind in ("mean", "sampled")}
+    scores |= {(f"unsupervised.{part}", "sampled"): rng.random() for part in ("reconstruction", "kl", "elbo")}
+    scores |= {("downstream_gbt.efficiency", "mean"): rng.random()}
+    return scores
+
+
+def with_tc(mean, sampled):
+    def score(run, rng):
+        of_run = noise(run, rng)
+        of_run[TC, "mean"] = np.exp(mean * run["strength"] + rng.normal(0, 0.1))
+        of_run[TC, "sampled"] = np.exp(sampled * run["strength"] + rng.normal(0, 0.1))
+        return of_run
+
+    return score
+
+
+def test_nothing_is_decided_on_noise_but_what_noise_is(simulate):
+    judged = locatello_claims(simulate(GRID, noise, seeds=5))
+    decided = {c.claim[:60]: c.verdict for c in judged if c.verdict in ("holds", "does not hold")}
+    # Of noise it is true that ranges overlap, and that nothing but the seed matters.
+    assert set(decided) == {
+        "(d) The ranges of scores that methods reach with different s",
+        "(d) The seed matters more than the method",
+    }
+    assert set(decided.values()) == {"holds"}
+    assert any(c.verdict == "not shown" for c in judged)
+
+
+@pytest.mark.parametrize(
+    ("slope", "falls", "rises"), [(-0.5, "holds", "does not hold"), (0.5, "does not hold", "holds")]
+)
+def test_trends_of_total_correlation(simulate, verdicts, slope, falls, rises):
+    judged = locatello_claims(simulate(GRID, with_tc(slope, slope), seeds=4))
+    assert verdicts(judged, "(a)", "falls with the strength") == [falls] * 4
+    assert verdicts(judged, "(a)", "does not fall") == [rises]
+    assert verdicts(judged, "(b)", "rises with the strength") == [rises] * 3
+
+
+def test_two_seeds_are_no_test_of_a_trend(simulate, verdicts):
+    judged = locatello_claims(simulate(GRID, with_tc(-0.5, -0.5), seeds=2))
+    assert verdicts(judged, "(a)", "falls") == ["not tested"] * 4
+
+
+@pytest.mark.parametrize(("low", "verdict"), [(0.01, "holds"), (50.0, "does not hold")])
+def test_dip_vae_i_is_low_or_not(simulate, verdicts, low, verdict):
+    def score(run, rng):
+        of_run = noise(run, rng)
+        of_run[TC, "mean"] = (low if run["method"] == "dip_vae_i" else 1.0) * rng.lognormal(0, 0.1)
+        return of_run
+
+    assert verdicts(locatello_claims(simulate(GRID, score, seeds=4)), "consistently low") == [verdict]
+
+
+@pytest.mark.parametrize(("ratio", "verdict"), [(3, "holds"), (1 / 3, "does not hold")])
+def test_mean_codes_above_sampled_ones(simulate, verdicts, ratio, verdict):
+    def score(run, rng):
+        return {(TC, "mean"): ratio * rng.lognormal(0, 0.1), (TC, "sampled"): rng.lognormal(0, 0.1)}
+
+    assert verdicts(locatello_claims(simulate(GRID, score)), "(c)") == [verdict]
+
+
+@pytest.mark.parametrize(("of_method", "of_strength", "verdict"), [(0, 1, "holds"), (1, 0, "does not hold")])
+def test_what_explains_the_scores(simulate, verdicts, of_method, of_strength, verdict):
+    def score(run, rng):
+        level = of_method * 5 * list(GRID).index(run["method"]) + of_strength * 5 * run["strength"]
+        return {(metric, "mean"): level + rng.normal() for metric in METRICS}
+
+    judged = locatello_claims(simulate(GRID, score, seeds=5))
+    assert verdicts(judged, "(d) The strength") == [verdict]
+    assert verdicts(judged, "(d) The ranges") == [verdict]
+
+
+def test_shares_of_few_seeds_are_shown_without_an_interval(simulate):
+    judged = locatello_claims(simulate(GRID, noise, seeds=4))
+    shares = [claim for claim in judged if "matters more than the method" in claim.claim]
+    assert [claim.verdict for claim in shares] == ["not tested"] * 2
+    assert all("shares of variance" in claim.measured and "95 %" not in claim.reason for claim in shares)
+
+
+def test_metrics_that_agree(simulate, verdicts):
+    def score(sign):
+        def of_run(run, rng):
+            quality = rng.normal()
+            values = {(metric, "mean"): rng.normal() for metric in METRICS}
+            for metric, factor in (("beta_vae", 1), ("factor_vae", 1), ("mig", sign)):
+                values[metric, "mean"] = factor * quality + rng.normal(0, 0.3)
+            return values
+
+        return of_run
+
+    agree = locatello_claims(simulate(GRID, score(1), seeds=5))
+    assert verdicts(agree, "(e) BetaVAE") == ["holds"]
+    assert verdicts(agree, "(e) Other") == ["not shown"]
+    assert verdicts(locatello_claims(simulate(GRID, score(-1), seeds=5)), "(e) BetaVAE") == ["does not hold"]
+
+    def all_alike(run, rng):
+        quality = rng.normal()
+        return {(metric, "mean"): quality + rng.normal(0, 0.3) for metric in METRICS}
+
+    assert verdicts(locatello_claims(simulate(GRID, all_alike)), "(e) Other") == ["does not hold"]
+
+
+def test_unsupervised_scores_and_efficiency(simulate, verdicts):
+    def score(signs):
+        def of_run(run, rng):
+            quality, values = rng.normal(), noise(run, rng)
+            for metric, sign in zip(METRICS, signs, strict=True):
+                values[metric, "mean"] = sign * quality + rng.normal(0, 0.2)
+            for name in ("unsupervised.elbo", "downstream_gbt.efficiency"):
+                values[name, "sampled" if "elbo" in name else "mean"] = quality + rng.normal(0, 0.2)
+            return values
+
+        return of_run
+
+    selects = locatello_claims(simulate(GRID, score([1] * 6), seeds=5))
+    assert verdicts(selects, "(g)", "evidence lower bound") == ["does not hold"]
+    assert verdicts(selects, "(g)", "KL") == ["not shown"]
+    assert verdicts(selects, "(h)", "GBT") == ["does not hold"]
+    assert verdicts(selects, "(h)", "LR") == ["not tested"]
+    mixed = locatello_claims(simulate(GRID, score([1, 1, 1, -1, -1, -1]), seeds=5))
+    assert verdicts(mixed, "(g)", "evidence lower bound") == ["holds"]
+    assert verdicts(mixed, "(h)", "GBT") == ["holds"]
+    worse = locatello_claims(simulate(GRID, score([-1] * 6), seeds=5))
+    assert verdicts(worse, "(g)", "evidence lower bound") == ["does not hold"]  # the lowest can be chosen
+    assert verdicts(worse, "(h)", "GBT") == ["holds"]  # efficiency falls: disentanglement does not buy it
+
+
+def test_a_choice_that_carries_over(simulate, verdicts):
+    def score(run, rng):
+        values = {(metric, "mean"): 3 * list(GRID).index(run["method"]) + rng.normal() for metric in METRICS}
+        values["udr", "mean"] = values["mig", "mean"]
+        values["unsupervised.elbo", "sampled"] = -values["mig", "mean"]
+        return values
+
+    table = simulate(GRID, score, seeds=4)
+    judged = locatello_claims(table)
+    assert verdicts(judged, "(f) A setting chosen by a metric") == ["holds"]
+    assert verdicts(judged, "(f)", "by another metric") == ["does not hold"]
+    assert verdicts(judged, "(f)", "UDR") == ["holds"]
+    assert verdicts(judged, "(f)", "ELBO") == ["holds"]  # worse than chance, as its claim says no better
+    assert verdicts(judged, "(f)", "another data set") == ["not tested"]
+
+
+def test_the_exact_probabilities_are_those_of_the_draws(simulate):
+    table = simulate(GRID, noise, seeds=3, data=("dsprites", "cars3d"))
+    table = table[~table["run"].isin(table["run"].unique()[::7])]  # runs are missing
+    drawn = outperforming_random(table, draws=200_000).set_index(["chosen_by", "metric", "data"])[
+        "probability"
+    ]
+    questions = [key for key in drawn.index if key[0] != "chance"]
+    cells, settings, _ = selection_tests(table, questions, draws=2)
+    assert settings == 15
+    assert len(questions) == 8
+    for question, cell in zip(questions, cells, strict=True):
+        assert cell.probability == pytest.approx(drawn[question], abs=0.006), question
+
+
+def test_an_empty_table_has_all_claims_untested(simulate):
+    table = claims(simulate(GRID, noise, seeds=0))
+    assert set(table["verdict"]) == {"not tested"}
+    assert (table["reason"] != "").all()
