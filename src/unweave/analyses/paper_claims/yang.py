@@ -5,6 +5,7 @@ section 5.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -55,27 +56,43 @@ def yang_claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def _mig(table: pd.DataFrame) -> list[Claim]:
+    claim = Claim(
+        "(j) A correlated posterior lowers MIG",
+        "Figure 1: consistent across models and data sets",
+        data=data_of(table),
+    )
+    return _score(table, claim, "mig", "median MIG {}", -1)
+
+
+def _invariance(table: pd.DataFrame) -> list[Claim]:
+    """Assumption 2 is that I(z_j; x) does not change when the other factors are known."""
+    claim = Claim(
+        "(j) A correlated posterior violates information invariance (a larger gap)",
+        "Assumption 2 and Theorem 1; the paper has no figure of it",
+        data=data_of(table),
+    )
+    return _score(table, claim, "information_invariance", "median gap {} nats", 1)
+
+
+def _score(table: pd.DataFrame, about: Claim, metric: str, measured: str, direction: int) -> list[Claim]:
+    """The claim that the size of a score falls (-1) or rises (1) when noise is correlated, for each method."""
     try:
-        rows = scores_by_correlation(table, "mig")
+        rows = scores_by_correlation(table, metric)
         why = ""
     except NotInStudyError as error:
         rows, why = table.iloc[:0].assign(variant=""), str(error)
-    claims, tests, found = [], [], []
+    claims, tests, tested = [], [], []
     for method, variant in _with_variants(rows):
-        claim = Claim(
-            f"(j) A correlated posterior lowers MIG: {label(method, variant)}",
-            "Figure 1: consistent across models and data sets",
-            data=data_of(table),
-        )
+        claim = replace(about, claim=f"{about.claim}: {label(method, variant)}")
         sides = _sides(rows, method, variant, "value")
         if sides is None:
             claims.append(claim.not_tested(why or f"no finished runs of {label(method, variant)} at both s"))
             continue
         low, high, used = sides
-        tests.append(_difference(low, high, -1))
-        found.append(len(claims))
-        claims.append(claim.with_measured(f"median MIG {_change(low, high, used)}", used))
-    for position, one in zip(found, judge(tests), strict=True):
+        tests.append(_difference(np.abs(low), np.abs(high), direction))
+        tested.append(len(claims))
+        claims.append(claim.with_measured(measured.format(_change(low, high, used)), used))
+    for position, one in zip(tested, judge(tests), strict=True):
         claims[position] = claims[position].judged(one)
     return claims
 
@@ -86,7 +103,7 @@ def _costs(table: pd.DataFrame) -> list[Claim]:
         why = ""
     except NotInStudyError as error:
         runs, why = pd.DataFrame({"method": [], "variant": []}), str(error)
-    claims, tests, found = [], [], []
+    claims, tests, tested = [], [], []
     for method, variant in _with_variants(runs):
         for quantity, name in _QUANTITIES.items():
             direction, word = _OF_TCVAE[quantity] if method == "beta_tcvae" else (0, "nearly unchanged")
@@ -105,39 +122,11 @@ def _costs(table: pd.DataFrame) -> list[Claim]:
             claim = claim.with_measured(f"median {_change(low, high, used)} nats", used)
             if direction:
                 tests.append(_difference(low, high, direction))
-                found.append(len(claims))
+                tested.append(len(claims))
             else:
                 claim = claim.judged(_unchanged(low, high))
             claims.append(claim)
-    for position, one in zip(found, judge(tests), strict=True):
-        claims[position] = claims[position].judged(one)
-    return claims
-
-
-def _invariance(table: pd.DataFrame) -> list[Claim]:
-    """Assumption 2 is that I(z_j; x) does not change when the other factors are known."""
-    metric = "information_invariance"
-    claims, tests, found = [], [], []
-    try:
-        rows = scores_by_correlation(table, metric)
-        why = ""
-    except NotInStudyError as error:
-        rows, why = table.iloc[:0].assign(variant=""), str(error)
-    for method, variant in _with_variants(rows):
-        claim = Claim(
-            f"(j) A correlated posterior violates information invariance (a larger gap): {label(method, variant)}",
-            "Assumption 2 and Theorem 1; the paper has no figure of it",
-            data=data_of(table),
-        )
-        sides = _sides(rows, method, variant, "value")
-        if sides is None:
-            claims.append(claim.not_tested(why or f"no finished runs of {label(method, variant)} at both s"))
-            continue
-        low, high, used = sides
-        tests.append(_difference(np.abs(low), np.abs(high), 1))
-        found.append(len(claims))
-        claims.append(claim.with_measured(f"median gap {_change(low, high, used)} nats", used))
-    for position, one in zip(found, judge(tests), strict=True):
+    for position, one in zip(tested, judge(tests), strict=True):
         claims[position] = claims[position].judged(one)
     return claims
 
