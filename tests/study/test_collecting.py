@@ -156,7 +156,7 @@ def test_settings_that_a_method_does_not_take_are_empty(opened, tiny, images):
     assert pd.isna(table.loc["Pixels", "latent_size"])
     assert "architecture" in json.loads(table.loc["vae", "settings"])
     expected = {"batch_size": 4, "image_size": None, "learning_rate": 1e-4, "precision": "32-true"}
-    assert json.loads(table.loc["Pixels", "settings"]) == {**expected, "split": None}
+    assert json.loads(table.loc["Pixels", "settings"]) == {**expected, "split": None, "labels_csv": None}
     pd.testing.assert_frame_equal(load_results(folder.path).set_index("method"), table)
     assert set(main_runs(table.reset_index())["method"]) == {"vae", "Pixels"}
 

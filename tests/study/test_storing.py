@@ -10,7 +10,8 @@ from unweave.study.collecting import collect
 from unweave.study.folder import StudyFolder
 from unweave.study.planning import Plan, without_runs
 from unweave.study.results import COLUMNS
-from unweave.study.storing import count_stored, store, stored_runs
+from unweave.study.stored import count_stored
+from unweave.study.storing import store, stored_runs
 
 
 @pytest.fixture

@@ -58,8 +58,7 @@ def list_studies(format: Format = None) -> None:
     from unweave.study.planning import SHARED
     from unweave.study.source import read
     from unweave.study.spec import Training, known_studies, study_file
-    from unweave.study.stored import stored_names
-    from unweave.study.storing import count_stored
+    from unweave.study.stored import count_stored, stored_names
 
     rows, stored = [], stored_names()
     for name in known_studies():

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from unweave.errors import unknown_name
+from unweave.errors import DamagedFileError, DataError, unknown_name
 from unweave.study.spec import studies_folder
 
 PREFIX = "stored:"
+# In the metadata of a file: the identity of the evaluation, and how many runs it has.
+EVALUATION, RUNS = b"unweave.evaluation", b"unweave.runs"
 
 
 def stored_folder() -> Path:
@@ -45,3 +47,23 @@ def stored_file(address: str) -> Path:
     if name not in stored_names():
         raise unknown_name("stored results", name, stored_names() or ["none yet"])
     return stored_folder() / f"{name}.parquet"
+
+
+def count_stored(name: str) -> str:
+    """How many runs a stored table says it has; a damaged file is called so."""
+    try:
+        return metadata_of(stored_file(name), RUNS) or "?"
+    except DataError:
+        return "damaged"
+
+
+def metadata_of(path: Path, key: bytes) -> str:
+    """What the metadata of a stored table says; empty if it says nothing."""
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        metadata: dict[bytes, bytes] = pyarrow.parquet.read_schema(path).metadata or {}
+    except (OSError, pyarrow.ArrowException) as error:
+        raise DamagedFileError(path, error) from error
+    return metadata.get(key, b"").decode(errors="replace")

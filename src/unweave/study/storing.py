@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from unweave.errors import DamagedFileError, DataError
+from unweave.errors import DataError
 from unweave.files import replacing
 from unweave.study.folder import StudyFolder
 from unweave.study.results import Results, load_results
-from unweave.study.stored import is_stored_address, stored_file, stored_folder
+from unweave.study.stored import EVALUATION, RUNS, is_stored_address, metadata_of, stored_file, stored_folder
 
 if TYPE_CHECKING:
     from unweave.study.planning import Plan
 
-_EVALUATION, _RUNS = b"unweave.evaluation", b"unweave.runs"
 _LEVEL = 19  # of zstd: written seldom, and kept by everybody
 
 
@@ -115,14 +114,6 @@ def stored_runs(plan: Plan, folder: Path | None = None) -> set[str]:
     return set(_still_valid(path, plan)[0]["run"])
 
 
-def count_stored(name: str) -> str:
-    """How many runs a stored table says it has; a damaged file is called so."""
-    try:
-        return _metadata(stored_file(name), _RUNS) or "?"
-    except DataError:
-        return "damaged"
-
-
 def stored_results(address: str) -> Results:
     """A stored table with the study that it is of: everything but the models.
 
@@ -149,6 +140,12 @@ def open_results(address: str, root: Path) -> Results:
         "stored:NAME"; a study's folder, as FOLDER/NAME; or the name or file of a study that was run in ``root``.
     root
         the folder of runs and studies.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> uw.study.open_results("stored:yang-32", Path("out")).name
+    'yang-32'
     """
     from unweave.study.collecting import collect
     from unweave.study.folder import SPEC, open_study
@@ -168,21 +165,10 @@ def _still_valid(path: Path, plan: Plan) -> tuple[pd.DataFrame, int]:
     if not path.exists():
         return as_table([]), 0
     table = load_results(path)
-    if _metadata(path, _EVALUATION) != plan.done_file:
+    if metadata_of(path, EVALUATION) != plan.done_file:
         return as_table([]), table["run"].nunique()
     valid = table["run"].isin([job.identity for job in plan.jobs])
     return table[valid], table.loc[~valid, "run"].nunique()
-
-
-def _metadata(path: Path, key: bytes) -> str:
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        metadata: dict[bytes, bytes] = pyarrow.parquet.read_schema(path).metadata or {}
-    except (OSError, pyarrow.ArrowException) as error:
-        raise DamagedFileError(path, error) from error
-    return metadata.get(key, b"").decode(errors="replace")
 
 
 def _write(path: Path, table: pd.DataFrame, evaluation: str) -> None:
@@ -191,7 +177,7 @@ def _write(path: Path, table: pd.DataFrame, evaluation: str) -> None:
 
     content = pyarrow.Table.from_pandas(table, preserve_index=False)
     runs = str(table["run"].nunique()).encode()
-    metadata = {**(content.schema.metadata or {}), _EVALUATION: evaluation.encode(), _RUNS: runs}
+    metadata = {**(content.schema.metadata or {}), EVALUATION: evaluation.encode(), RUNS: runs}
     content = content.replace_schema_metadata(metadata)
     try:
         with replacing(path) as temporary:
