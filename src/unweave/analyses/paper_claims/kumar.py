@@ -45,7 +45,7 @@ def _trade_offs(table: pd.DataFrame) -> list[Claim]:
 
     Tested by permuting methods within seeds: pairs in which one is better, less those in which the other is.
     """
-    claims, tests, found = [], [], []
+    claims, tests, tested = [], [], []
     for method, other, score, where in _TRADE_OFFS:
         claim = Claim(
             f"(i) {label(method)} trades {_NAMES[score]} and reconstruction better than {label(other)}",
@@ -63,7 +63,7 @@ def _trade_offs(table: pd.DataFrame) -> list[Claim]:
         order = (rows["method"] == method).to_numpy(int)
         test = pair_test(above, order, rows["seed"].to_numpy())
         tests.append(Evidence(test.effect, test.p, test.smallest))
-        found.append(len(claims))
+        tested.append(len(claims))
         pairs = above[np.ix_(order == 1, order == 0)]
         same = rows["seed"].to_numpy()[order == 1][:, None] == rows["seed"].to_numpy()[order == 0][None]
         best = "; ".join(_best(rows[rows["method"] == name]) for name in (method, other))
@@ -72,7 +72,7 @@ def _trade_offs(table: pd.DataFrame) -> list[Claim]:
             f"{(pairs[same] > 0).sum()}, {label(other)} in {(pairs[same] < 0).sum()}. {best}"
         )
         claims.append(claim.with_measured(text, rows))
-    for position, one in zip(found, judge(tests), strict=True):
+    for position, one in zip(tested, judge(tests), strict=True):
         claims[position] = claims[position].judged(one)
     return claims
 
@@ -88,7 +88,7 @@ def _price(table: pd.DataFrame) -> list[Claim]:
             "Table 1: 0.0017, 0.0032, 0.0113",
         ),
     ]
-    claims, tests, found = [], [], []
+    claims, tests, tested = [], [], []
     for method, column, text, where in statements:
         claim = Claim(f"(i) {text}", where, data=data_of(table))
         try:
@@ -100,12 +100,12 @@ def _price(table: pd.DataFrame) -> list[Claim]:
             continue
         test = trend_test(rows[column], rows["strength"], rows["seed"])
         tests.append(Evidence(test.effect, test.p, test.smallest))
-        found.append(len(claims))
+        tested.append(len(claims))
         medians = rows.groupby("strength")[column].median()
         shown = ", ".join(number(value) for value in medians)
         betas = ", ".join(f"{beta:g}" for beta in medians.index)
         claims.append(claim.with_measured(f"medians {shown} at beta {betas}", rows))
-    for position, one in zip(found, judge(tests), strict=True):
+    for position, one in zip(tested, judge(tests), strict=True):
         claims[position] = claims[position].judged(one)
     return claims
 

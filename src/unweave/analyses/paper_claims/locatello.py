@@ -77,7 +77,7 @@ def locatello_claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def _sampled(table: pd.DataFrame) -> list[Claim]:
-    claims, tests, found = [], [], []
+    claims, tests, tested = [], [], []
     for method, (direction, words, quoted) in _SAMPLED.items():
         text = f"(a) The total correlation of sampled codes {words} with the strength: {label(method)} ({quoted})"
         claim = Claim(text, "section 5.2, Figure 2", data=data_of(table))
@@ -89,8 +89,8 @@ def _sampled(table: pd.DataFrame) -> list[Claim]:
         test = trend_test(rows["value"], rows["strength"], rows["seed"])
         tests.append(Evidence(-test.effect if direction else test.effect, test.p, test.smallest))
         claims.append(_measured(claim, rows, test.effect))
-        found.append((len(claims) - 1, direction))
-    for (position, direction), one in zip(found, judge(tests), strict=True):
+        tested.append((len(claims) - 1, direction))
+    for (position, direction), one in zip(tested, judge(tests), strict=True):
         if direction == 0 and one.verdict == "not shown":
             one = Judgement(
                 one.p, "not shown", f"{one.reason}: no trend shown, which is not evidence of none"
@@ -100,7 +100,7 @@ def _sampled(table: pd.DataFrame) -> list[Claim]:
 
 
 def _mean(table: pd.DataFrame) -> list[Claim]:
-    claims, tests, found = [], [], []
+    claims, tests, tested = [], [], []
     for method, quoted in _MEAN.items():
         text = f"(b) The total correlation of mean codes rises with the strength: {label(method)} ({quoted})"
         claim = Claim(text, "section 5.2, Figure 3", data=data_of(table))
@@ -111,7 +111,7 @@ def _mean(table: pd.DataFrame) -> list[Claim]:
             continue
         test = trend_test(rows["value"], rows["strength"], rows["seed"])
         tests.append(Evidence(test.effect, test.p, test.smallest))
-        found.append(len(claims))
+        tested.append(len(claims))
         claims.append(_measured(claim, rows, test.effect))
     claim = Claim(
         "(b) The total correlation of mean codes is consistently low with DIP-VAE-I: below that of the plain VAE",
@@ -123,7 +123,7 @@ def _mean(table: pd.DataFrame) -> list[Claim]:
         both = pd.concat([low.assign(order=0), plain.assign(order=1)])
         test = trend_test(both["value"], both["order"], both["seed"])
         tests.append(Evidence(test.effect, test.p, test.smallest))
-        found.append(len(claims))
+        tested.append(len(claims))
         smallest, largest = low["value"].min(), low["value"].max()
         text = (
             f"DIP-VAE-I {number(smallest)} to {number(largest)} nats (median {number(low['value'].median())}), "
@@ -132,7 +132,7 @@ def _mean(table: pd.DataFrame) -> list[Claim]:
         claims.append(claim.with_measured(text, both))
     except NotInStudyError as error:
         claims.append(claim.not_tested(error))
-    for position, one in zip(found, judge(tests), strict=True):
+    for position, one in zip(tested, judge(tests), strict=True):
         claims[position] = claims[position].judged(one)
     return claims
 
