@@ -188,7 +188,7 @@ def test_final_runs_begin_anew_and_a_given_strength_needs_no_choice(photos, tmp_
     assert result.selected.pilot == ()
     assert result.selected.trained.setting.label == "β-TCVAE, strength 3"
     whole = uw.discover(photos, out=tmp_path / "whole", **QUICK)
-    names = [path.name for path in (tmp_path / "whole/work/runs").iterdir() if path.is_dir()]
+    names = [path.name for path in (tmp_path / "whole" / "work" / "runs").iterdir() if path.is_dir()]
     seeds = {stage: {name[-1] for name in names if name.startswith(stage)} for stage in ("pilot", "final")}
     assert seeds == {"pilot": {"0", "1"}, "final": {"2", "3"}}
     assert whole.selected.trained.seed in (2, 3)
