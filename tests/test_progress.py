@@ -143,3 +143,25 @@ def test_ipython_in_a_terminal_is_no_notebook(notebook, capsys):
     with progress("encoding", 5, "images") as advance:
         advance(5)
     assert notebook.outputs == []
+
+
+def test_the_time_left_can_be_said_in_place_of_the_rate(clock, capsys):
+    with progress("study", 4, "runs") as advance:
+        clock.now += 30
+        advance(2, "training", seconds_left=25.0)
+        clock.now += 30
+        advance(0)
+    first, second, _ = capsys.readouterr().err.splitlines()
+    assert "25 s left" in first
+    assert "60 s left" in second  # two runs in a minute
+
+
+def test_a_terminal_shows_the_time_left_that_was_said(monkeypatch):
+    from rich.console import Console
+
+    console = Console(file=io.StringIO(), force_terminal=True, width=160)
+    with module._terminal_bar(console, "runs", transient=False) as bar:
+        task = bar.add_task("study", total=4, completed=0, note="", seconds_left=None)
+        bar.update(task, advance=1, seconds_left=85.0)
+        bar.refresh()
+    assert "0:01:25" in console.file.getvalue()

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -24,9 +25,12 @@ _NOTEBOOK_SECONDS = 0.25
 
 
 class Advance(Protocol):
-    """Called with the number of things done since the last call, and what else to show."""
+    """Called with the number of things done since the last call, and what else to show.
 
-    def __call__(self, n: int, note: str = "") -> None: ...
+    ``seconds_left`` is for work whose things take long or run side by side, so that their rate says little.
+    """
+
+    def __call__(self, n: int, note: str = "", seconds_left: float | None = None) -> None: ...
 
 
 @contextmanager
@@ -69,10 +73,10 @@ def progress(
     from rich.console import Console
 
     with _terminal_bar(Console(stderr=True), unit, transient) as bar:
-        task = bar.add_task(description, total=total, completed=done, note="")
+        task = bar.add_task(description, total=total, completed=done, note="", seconds_left=None)
 
-        def advance(n: int, note: str = "") -> None:
-            bar.update(task, advance=n, note=note)
+        def advance(n: int, note: str = "", seconds_left: float | None = None) -> None:
+            bar.update(task, advance=n, note=note, seconds_left=seconds_left)
 
         yield advance
 
@@ -86,13 +90,14 @@ class _Count:
     unit: str
     done: int
     note: str = ""
+    seconds_left: float | None = None
 
     def __post_init__(self) -> None:
         self.before, self.start = self.done, time.monotonic()
 
-    def add(self, n: int, note: str) -> None:
+    def add(self, n: int, note: str, seconds_left: float | None) -> None:
         self.done += n
-        self.note = note
+        self.note, self.seconds_left = note, seconds_left
 
     def line(self) -> str:
         seconds = max(time.monotonic() - self.start, 1e-9)
@@ -100,7 +105,9 @@ class _Count:
         rate = (self.done - self.before) / seconds
         of = f"/{self.total * scale:,.0f}" if self.total else ""
         parts = [f"{self.description}: {self.done * scale:,.0f}{of} {unit}", _rate(rate * scale, unit)]
-        if self.total and rate and self.done < self.total:
+        if self.seconds_left is not None:
+            parts.append(f"{self.seconds_left:,.0f} s left")
+        elif self.total and rate and self.done < self.total:
             parts.append(f"{(self.total - self.done) / rate:,.0f} s left")
         return ", ".join([*parts, self.note] if self.note else parts)
 
@@ -108,9 +115,9 @@ class _Count:
 def _show_in_log(count: _Count) -> Iterator[Advance]:
     last = count.start
 
-    def advance(n: int, note: str = "") -> None:
+    def advance(n: int, note: str = "", seconds_left: float | None = None) -> None:
         nonlocal last
-        count.add(n, note)
+        count.add(n, note, seconds_left)
         if time.monotonic() - last >= _LOG_SECONDS:
             last = time.monotonic()
             print(count.line(), file=sys.stderr, flush=True)
@@ -124,9 +131,9 @@ def _show_in_notebook(count: _Count, display: Callable[..., Any], transient: boo
     handle = display(_notebook_bar(count), raw=True, display_id=True)
     last = count.start
 
-    def advance(n: int, note: str = "") -> None:
+    def advance(n: int, note: str = "", seconds_left: float | None = None) -> None:
         nonlocal last
-        count.add(n, note)
+        count.add(n, note, seconds_left)
         if time.monotonic() - last >= _NOTEBOOK_SECONDS:
             last = time.monotonic()
             handle.update(_notebook_bar(count), raw=True)
@@ -159,6 +166,7 @@ def _notebook_display() -> Callable[..., Any] | None:
 
 def _terminal_bar(console: Console, unit: str, transient: bool) -> Progress:
     from rich import progress as rich
+    from rich.text import Text
 
     class Rate(rich.ProgressColumn):
         """Images per second, or runs per hour."""
@@ -167,13 +175,23 @@ def _terminal_bar(console: Console, unit: str, transient: bool) -> Progress:
             speed = task.finished_speed or task.speed
             return _rate(speed, unit) if speed else ""
 
+    class TimeLeft(rich.TimeRemainingColumn):
+        """As it was said with the last step, or by the rate."""
+
+        def render(self, task: rich.Task) -> Text:
+            if task.fields["seconds_left"] is None or task.finished:
+                return super().render(task)
+            return Text(
+                str(timedelta(seconds=round(task.fields["seconds_left"]))), style="progress.remaining"
+            )
+
     counted = [rich.DownloadColumn(), rich.TransferSpeedColumn()]
     amount = counted if unit == "bytes" else [rich.MofNCompleteColumn(), Rate()]
     return rich.Progress(
         rich.TextColumn("{task.description}"),
         rich.BarColumn(),
         *amount,
-        rich.TimeRemainingColumn(),
+        TimeLeft(),
         rich.TextColumn("{task.fields[note]}"),
         console=console,
         refresh_per_second=4,

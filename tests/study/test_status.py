@@ -11,7 +11,7 @@ from unweave.cli.study_status import as_json, show
 from unweave.errors import DataError
 from unweave.study.folder import StudyPaths
 from unweave.study.perform import perform
-from unweave.study.status import living_workers, status, worker_activity
+from unweave.study.status import living_workers, seconds_left, status, worker_activity
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_runs_are_counted_by_state(paths, images):
     assert [worker["pid"] for worker in found.workers] == [os.getpid()]
     # Two runs took 90 s; one is at it for 10 s, two wait.
     assert found.seconds_left == pytest.approx(2 * 45 + 35, rel=0.05)
-    assert worker_activity(paths) == "vae on squares (training 50%)"
+    assert worker_activity(living_workers(paths)) == "vae on squares (training 50%)"
 
 
 def test_problems_of_runs_that_are_done_are_shown(paths, capsys):
@@ -100,7 +100,7 @@ def test_nobody_knows_how_long_it_takes_when_nobody_works(opened):
     assert found.counts == {"waiting": 6}
     assert found.seconds_left is None
     assert found.workers == []
-    assert worker_activity(folder) == ""
+    assert worker_activity(living_workers(folder)) == ""
 
 
 def test_a_finished_study(finished):
@@ -148,3 +148,22 @@ def test_the_time_left_falls_while_a_run_goes_on(paths):
     assert status(paths).seconds_left == pytest.approx(2 * 40 + 30, rel=0.05)
     say(paths, os.getpid(), job, began=time.time() - 10, finished=0, share=0.0)
     assert status(paths).seconds_left is None
+
+
+def test_the_last_runs_take_as_long_as_the_slowest_of_them():
+    """A worker that has nothing to do helps nobody: the rest of a run is not divided by the number of workers."""
+    now = time.time()
+    busy = {
+        "run": "a",
+        "part": "training",
+        "share": 0.5,
+        "finished": 1,
+        "started": now - 100,
+        "began": now - 40,
+    }
+    idle = {"run": "", "part": "", "share": 0.0, "finished": 1, "started": now - 60}
+    # Two runs took 60 + 60 s; one is at it for 40 s.
+    assert seconds_left(1, [busy, idle]) == pytest.approx(20, rel=0.05)
+    assert seconds_left(2, [busy]) == pytest.approx(20 + 60, rel=0.05)
+    assert seconds_left(2, [busy, idle]) == pytest.approx(60, rel=0.05)
+    assert seconds_left(0, [idle]) is None

@@ -22,7 +22,7 @@ from unweave.study.results import Results
 from unweave.study.scores import applicable, check_values
 from unweave.study.source import Source
 from unweave.study.spec import Study
-from unweave.study.status import worker_activity
+from unweave.study.status import living_workers, seconds_left, worker_activity
 from unweave.training.interrupts import Interrupts
 
 _WATCH_SECONDS = 1.0
@@ -135,7 +135,8 @@ def run(folder: StudyFolder, executor: Executor | None) -> Results:
                 ended = [key for key, job in left.items() if folder.is_done(job) or folder.has_failed(job)]
                 for key in ended:
                     del left[key]
-                advance(len(ended), worker_activity(folder))
+                workers = living_workers(folder)
+                advance(len(ended), worker_activity(workers), seconds_left(len(left), workers))
                 watched = time.monotonic()
             return bool(left)
 

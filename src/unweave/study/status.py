@@ -74,7 +74,7 @@ def status(paths: StudyPaths) -> Status:
             untrained.add(job)
         groups[data, method][state] += 1
     counts: Counter[str] = sum(groups.values(), Counter())
-    left = _seconds_left(counts, workers)
+    left = seconds_left(counts["running"] + counts["waiting"], workers)
     return Status(paths.name, counts, dict(groups), workers, list(failures.values()), left, blocked, problems)
 
 
@@ -104,11 +104,11 @@ def living_workers(paths: StudyPaths) -> list[dict[str, Any]]:
     return alive
 
 
-def worker_activity(paths: StudyPaths) -> str:
-    """What the workers do, in a few words for a progress bar."""
+def worker_activity(workers: Sequence[dict[str, Any]]) -> str:
+    """What living workers do, in a few words for a progress bar."""
     return "; ".join(
         f"{activity['what']} ({activity['part']} {activity['share']:.0%})"
-        for activity in living_workers(paths)
+        for activity in workers
         if activity["run"]
     )
 
@@ -128,8 +128,8 @@ def _signalled(pid: int) -> bool:
     return True
 
 
-def _seconds_left(counts: Counter[str], workers: list[dict[str, Any]]) -> float | None:
-    """What the runs that are left take with the workers that are alive now; None if that is not known yet.
+def seconds_left(unfinished: int, workers: Sequence[dict[str, Any]]) -> float | None:
+    """What the unfinished runs take with the workers that are alive now; None if that is not known yet.
 
     A run takes as long as those did that these workers have finished, or, before there are any, as those under way
     will at their pace. What was done of the runs under way is done.
@@ -145,5 +145,8 @@ def _seconds_left(counts: Counter[str], workers: list[dict[str, Any]]) -> float 
         if not paces:
             return None
         each = sum(paces) / len(paces)
-    left = counts["waiting"] * each + sum(max(each - seconds, 0.0) for seconds, _ in busy)
-    return left / len(workers) if counts["running"] + counts["waiting"] else None
+    if not unfinished or not workers:
+        return None
+    rest = [max(each - seconds, 0.0) for seconds, _ in busy]
+    waiting = max(unfinished - len(busy), 0)
+    return float(max((waiting * each + sum(rest)) / len(workers), *rest, each if waiting else 0.0))
