@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from unweave import processes
 from unweave.errors import ArgumentError, UnweaveError
+from unweave.processes import thread_variables
 from unweave.study import executors
-from unweave.study.executors import Local, thread_variables
+from unweave.study.executors import Local
 from unweave.study.folder import begin_attempt
 from unweave.study.worker import activity_file
 
@@ -115,7 +117,7 @@ def test_at_the_end_and_after_an_error_no_worker_is_left(opened, workers):
 
 
 def test_a_worker_that_does_not_listen_is_killed(opened, workers, monkeypatch):
-    monkeypatch.setattr(executors, "_STOP_SECONDS", 0.2)
+    monkeypatch.setattr(processes, "_STOP_SECONDS", 0.2)
     folder = opened()
     started = workers("signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + SAY + "time.sleep(60)")
     Local(1).run(folder, until(lambda: len(list(folder.workers.glob("*.json"))) == 1))
@@ -129,7 +131,7 @@ def test_the_command_of_a_worker(opened, monkeypatch):
         called.update(settings, command=command)
         raise OSError("enough")
 
-    monkeypatch.setattr(executors.subprocess, "Popen", popen)
+    monkeypatch.setattr(processes.subprocess, "Popen", popen)
     folder = opened()
     with pytest.raises(OSError, match="enough"):
         Local(1, 3, "cpu").run(folder, lambda: True)
@@ -145,14 +147,6 @@ def test_a_device_that_is_not_there_is_told_before_any_run(opened, workers):
     with pytest.raises(ArgumentError, match="device = 'abacus'"):
         Local(1, 1, "abacus").run(opened(), lambda: True)
     assert started == []
-
-
-def test_a_worker_ends_with_its_parent(tmp_path):
-    """The parent is gone before the worker looks: it must not stay behind."""
-    gone = subprocess.Popen([sys.executable, "-S", "-c", ""])
-    gone.wait()
-    script = f"from unweave.study.worker import _end_with; import time; _end_with({gone.pid}); time.sleep(60)"
-    assert subprocess.run([sys.executable, "-c", script], timeout=60).returncode == 1
 
 
 def test_where_a_worker_says_what_it_does(tmp_path):

@@ -129,7 +129,7 @@ def _plan_steps(folder: Path) -> tuple[int, str]:
 
 def _processes() -> int:
     """Runs at a time: one for each core, as none gains from a second thread at this size."""
-    from unweave.study.estimate import cores
+    from unweave.processes import cores
 
     return min(3, cores())
 

@@ -511,7 +511,8 @@ class Machines:
             from unweave.study.ray import RayCluster
 
             return RayCluster(self.address, self.threads or 1, self.device, self.storage)
-        from unweave.study.estimate import best_packing, cores
+        from unweave.processes import cores
+        from unweave.study.estimate import best_packing
         from unweave.study.executors import Local
 
         if self.processes is None and self.threads is None:

@@ -35,8 +35,8 @@ from unweave.errors import DamagedFileError, UnweaveError
 from unweave.evaluation.model_metrics import find_metric
 from unweave.files import read_json, write_text
 from unweave.metrics import METRICS, score
+from unweave.processes import cores, thread_variables
 from unweave.progress import progress
-from unweave.study.executors import thread_variables
 from unweave.study.folder import StudyFolder
 from unweave.study.perform import load_data, stand_in
 from unweave.study.planning import Job
@@ -317,11 +317,6 @@ def best_packing(root: Path) -> Packing:
     best = max(rates, key=lambda packing: rates[packing])
     processes, threads = (int(number) for number in best.split("x"))
     return Packing(processes, threads, rates[best])
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def candidates(n: int) -> list[tuple[int, int]]:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from unweave.errors import DiskFullError, UnweaveError
+from unweave.processes import DISK_FULL, INTERRUPTED, end_of_log, start_worker, stop_workers
 from unweave.study.folder import StudyFolder, count_crash_of
-from unweave.study.worker import DISK_FULL, INTERRUPTED, activity_file
+from unweave.study.worker import activity_file
 
 Watch = Callable[[], bool]  # called now and then while the work goes on; False: everything is done
-_POLL_SECONDS, _STOP_SECONDS = 0.25, 120.0
+_POLL_SECONDS = 0.25
 _MAX_FAILED_STARTS = 3  # of each process
 _MAX_IDLE_POLLS = 20  # of workers that ended with nothing to do, though runs are left
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 class Executor(Protocol):
@@ -91,55 +89,20 @@ class Local:
                         began = activity_file(folder.workers, worker.pid).exists()
                         failed_starts = 0 if began else failed_starts + 1
                         if failed_starts >= _MAX_FAILED_STARTS * self.processes:
-                            raise UnweaveError(_end_of_log(folder, number, code))
+                            words = end_of_log(_log(folder, number))
+                            raise UnweaveError(f"workers end at once (exit code {code}); {words}")
                         workers[number] = self._start(folder, number)
                 if idle_polls > _MAX_IDLE_POLLS:
                     raise UnweaveError(f"{folder.path}: another command has changed the study; start again")
                 time.sleep(_POLL_SECONDS)
         finally:
-            _stop(workers)
+            stop_workers(workers)
 
     def _start(self, folder: StudyFolder, number: int) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "unweave.study.worker", str(folder.root.resolve()), folder.name]
-        command += ["--threads", str(self.threads), "--device", self.device, "--parent", str(os.getpid())]
-        environment = {**os.environ, **thread_variables(self.threads)}
-        with open(_log(folder, number), "ab") as log:
-            # A session of its own: Ctrl-C reaches the command, which then stops its workers.
-            return subprocess.Popen(
-                command,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        arguments = [str(folder.root.resolve()), folder.name]
+        arguments += ["--threads", str(self.threads), "--device", self.device]
+        return start_worker("unweave.study.worker", arguments, self.threads, _log(folder, number))
 
 
-def thread_variables(threads: int) -> dict[str, str]:
-    """Environment variables that hold a process to a number of threads."""
-    return {name: str(threads) for name in _THREAD_VARIABLES}
-
-
-def _stop(workers: list[subprocess.Popen[bytes]]) -> None:
-    """Let workers write a checkpoint and end; those that do not are killed."""
-    for worker in workers:
-        if worker.poll() is None:
-            worker.send_signal(signal.SIGINT)
-    deadline = time.monotonic() + _STOP_SECONDS
-    for worker in workers:
-        try:
-            worker.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            worker.kill()
-            worker.wait()
-
-
-def _log(folder: StudyFolder, number: int) -> str:
-    return str(folder.workers / f"worker-{number}.log")
-
-
-def _end_of_log(folder: StudyFolder, number: int, code: int) -> str:
-    path = _log(folder, number)
-    with open(path, errors="replace") as file:
-        tail = file.read().strip().splitlines()[-5:]
-    return f"workers end at once (exit code {code}); the log {path} ends with:\n" + "\n".join(tail)
+def _log(folder: StudyFolder, number: int) -> Path:
+    return folder.workers / f"worker-{number}.log"

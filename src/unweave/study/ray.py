@@ -34,7 +34,8 @@ from unweave import extensions
 from unweave.data.storage.prepared import ENVIRONMENT_VARIABLE
 from unweave.errors import ArgumentError, DataError, DiskFullError, UnweaveError
 from unweave.files import scratch_folder, write_text
-from unweave.study.executors import Watch, thread_variables
+from unweave.processes import thread_variables
+from unweave.study.executors import Watch
 from unweave.study.folder import ATTEMPTS, PLAN, TRAINED, StudyFolder, count_crash
 from unweave.study.perform import OnProgress, Outcome, load_scored, perform
 from unweave.study.planning import Job

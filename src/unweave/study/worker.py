@@ -11,26 +11,22 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import socket
 import sys
-import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from unweave.errors import DiskFullError
 from unweave.files import write_text
+from unweave.processes import DISK_FULL, INTERRUPTED, end_with, remember_interrupts
 from unweave.study.folder import StudyFolder, open_study, process_name
 
 if TYPE_CHECKING:
     from unweave.study.planning import Job
 
-_PARENT_SECONDS, _WAIT_SECONDS, _REPORT_SECONDS = 1.0, 0.5, 1.0
-INTERRUPTED, DISK_FULL = 130, 28
+_WAIT_SECONDS, _REPORT_SECONDS = 0.5, 1.0
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -52,9 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _work(options: argparse.Namespace) -> int:
-    check_interrupts = _remember_interrupts()
+    check_interrupts = remember_interrupts()
     if options.parent is not None:
-        _end_with(options.parent)
+        end_with(options.parent)
     import torch  # takes seconds: only now, so that a parent that is gone is noticed before
 
     from unweave import extensions
@@ -67,27 +63,6 @@ def _work(options: argparse.Namespace) -> int:
     check_interrupts()
     work(folder, options.device)
     return 0
-
-
-def _remember_interrupts() -> Callable[[], None]:
-    """Let SIGINT interrupt, and return a function that does so again if it did before.
-
-    Code that is imported may swallow a KeyboardInterrupt. Then the worker would go on until it is killed.
-    """
-    received = False
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        nonlocal received
-        received = True
-        raise KeyboardInterrupt
-
-    def check() -> None:
-        if received:
-            raise KeyboardInterrupt
-
-    # A command that a shell runs in the background ignores SIGINT, and its children inherit that.
-    signal.signal(signal.SIGINT, handle)
-    return check
 
 
 def work(folder: StudyFolder, device: str = "auto") -> None:
@@ -148,17 +123,6 @@ class Activity:
         times = {"time": time.time(), "started": self.started, "began": self.began}
         with suppress(OSError):  # who watches knows less; a disk that is full is the run's to tell
             write_text(self.path, json.dumps({**process, **times, "finished": self.finished, **current}))
-
-
-def _end_with(parent: int) -> None:
-    """End this process when its parent is gone; the next worker resumes whatever it was doing."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_PARENT_SECONDS)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 if __name__ == "__main__":

@@ -34,3 +34,8 @@ class Interrupts:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before.clear()
+
+
+def interruption(number: int) -> BaseException:
+    """What to raise after a signal: KeyboardInterrupt for Ctrl-C, else the end of the process with the shell's code."""
+    return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)

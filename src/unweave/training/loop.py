@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -33,7 +32,7 @@ from unweave.training.callbacks import Callback, create_pictures
 from unweave.training.checkpoint import load_state, load_weights, save_state, save_weights
 from unweave.training.devices import create_fabric
 from unweave.training.history import append_record, read_history, restart_history
-from unweave.training.interrupts import Interrupts
+from unweave.training.interrupts import Interrupts, interruption
 from unweave.training.planning import plan
 from unweave.training.run import FAILURE, HISTORY, SPEC, STATE, WEIGHTS, Run, steps_done
 from unweave.training.spec import RunSpec
@@ -339,7 +338,7 @@ class Session:
                 show.step(now, self.run, last=self.run.step == spec.steps)
                 if interrupts.received is not None:
                     self._checkpoint()
-                    raise _interruption(interrupts.received)
+                    raise interruption(interrupts.received)
                 if self.run.step < spec.steps and schedule.checkpoints(self.run.step, now - last_checkpoint):
                     self._checkpoint()
                     last_checkpoint = time.monotonic()
@@ -482,7 +481,3 @@ def _failure(folder: Path | None, step: int, terms: Terms, batch: Batch) -> Trai
         f"step {step}: {what}; the batch has rows {rows[:8].tolist()} ….{where} "
         "The last checkpoint is as it was. A lower learning rate or strength may help."
     )
-
-
-def _interruption(number: int) -> BaseException:
-    return KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)

@@ -29,8 +29,6 @@ prediction.
 from __future__ import annotations
 
 import math
-import os
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -41,6 +39,7 @@ import numpy.typing as npt
 from unweave.arrays import BoolArray, ByteArray, FloatArray, IntArray, SingleArray
 from unweave.errors import ArgumentError
 from unweave.metrics.solvers.compiled import compiled
+from unweave.processes import cores
 
 Rows = npt.NDArray[np.uint32]  # indices of points
 
@@ -159,7 +158,7 @@ def fit_boosted_trees(
         trees_per_round = len(classes) if len(classes) > 2 else len(classes) - 1
         seeds = random.randint(0, 2**31 - 1, size=(rounds, trees_per_round))
         jobs.append((_SortedCodes(values, order, longest_run, is_tied), classes, labels, seeds))
-    with ThreadPoolExecutor(min(len(jobs), _num_processors())) as pool:
+    with ThreadPoolExecutor(min(len(jobs), cores())) as pool:
         # Long jobs first: the last one to start should be a short one.
         longest_first = sorted(range(len(jobs)), key=lambda j: -jobs[j][-1].size)
         futures = {j: pool.submit(_fit_factor, *jobs[j]) for j in longest_first}
@@ -216,11 +215,6 @@ class _Buffers(NamedTuple):
     weight: FloatArray  # (n,): 1 / n_l + 1 / n_r for the splits of a node
     keys: SingleArray  # (n,): what samples are sorted by
     ties: IntArray  # (n,): a running count of equal values
-
-
-def _num_processors() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def _fit_factor(codes: _SortedCodes, classes: IntArray, labels: IntArray, seeds: IntArray) -> BoostedTrees:
