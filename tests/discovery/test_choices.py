@@ -46,7 +46,7 @@ def test_more_time_gives_larger_images_and_more_runs(photographs):
 
 
 def test_an_experts_choices_are_kept(photographs):
-    plan = choose(photographs, 1, steps=7, seeds=5, latent_size=4, size=64)
+    plan = choose(photographs, 1, steps=7, seeds=5, latent_size=4, size=64, seconds_per_step=cost)
     assert (plan.steps, plan.seeds, plan.latent_size, plan.side) == (7, 5, 4, 64)
 
 
@@ -63,9 +63,9 @@ def test_every_choice_says_why_and_survives_a_file(photographs):
 
 
 def test_the_likelihood_follows_the_shades(photographs, save, squares, tmp_path):
-    assert choose(photographs, 1, steps=1).reconstruction == "gaussian"
+    assert choose(photographs, 1, steps=1, seconds_per_step=cost).reconstruction == "gaussian"
     black_and_white = read_photographs(save("squares", squares(12)), tmp_path / "squares-store")
-    assert choose(black_and_white, 1, steps=1).reconstruction == "bernoulli"
+    assert choose(black_and_white, 1, steps=1, seconds_per_step=cost).reconstruction == "bernoulli"
 
 
 def test_components_beyond_chance_are_those_that_were_put_in():

@@ -59,6 +59,14 @@ def discover(
             show_default=False,
         ),
     ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            help="How many runs are trained side by side; fewer leave the machine more free.  "
+            "[default: one per core]",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Discover what varies in a folder of photographs, and write a page that shows it.
 
@@ -79,6 +87,7 @@ def discover(
             latent_size=latent_size,
             size=size,
             strength=strength,
+            processes=processes,
         )
     except KeyboardInterrupt:
         print("What was trained is kept; the same command goes on from there.", file=sys.stderr)

@@ -5,7 +5,6 @@ Each choice has a sentence that says why, for the page.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -25,7 +24,6 @@ PILOT_PART = 0.3  # of the training
 LEARNING_RATE = 1e-3  # at its peak, after a warm-up and before a cosine's decay
 TRAINING_PART = 0.85  # of the time; the rest reads, compares and writes
 MANY_LATENTS, FEW_LATENTS = 10, 3
-_WARM_UP, _MEASURED, _SECONDS = 2, 30, 4.0
 _SAMPLE = 2_000  # photographs by which the choice is made
 # Image side and width of the network, from the best to the cheapest.
 _RUNGS = ((64, 1.0), (64, 0.5), (32, 0.5))
@@ -108,7 +106,8 @@ def choose(
     latent_size: int | None = None,
     size: int | None = None,
     strength: float | None = None,
-    seconds_per_step: Callable[[Plan], float] | None = None,
+    processes: int = 1,
+    seconds_per_step: Callable[[Plan], float],
 ) -> Plan:
     """Choose everything for these photographs and this time.
 
@@ -122,10 +121,11 @@ def choose(
         of each run; given, no speed is measured and the time does not matter.
     seeds, latent_size, size, strength
         an expert's choices.
+    processes
+        how many runs are trained side by side.
     seconds_per_step
-        measures a plan; by default on this machine.
+        measures a plan: the seconds of a step of each run, with that many side by side.
     """
-    measure = seconds_per_step or (lambda plan: measure_seconds(plan, photographs))
     rows = _sample(photographs.distinct)
     small = photographs.small[rows]
     reconstruction, variance, likelihood = _choose_likelihood(photographs.images[rows])
@@ -159,7 +159,8 @@ def choose(
         why_size = "the number of steps was given, so the cheapest networks are taken"
         why_runs = "given by you"
     else:
-        chosen, why_size, why_runs = _fit(plan, rungs, settings, seeds, 60 * minutes * TRAINING_PART, measure)
+        seconds = 60 * minutes * TRAINING_PART
+        chosen, why_size, why_runs = _fit(plan, rungs, settings, seeds, seconds, processes, seconds_per_step)
     names = ", ".join(setting.label for setting in chosen.settings)
     pixels = f"{chosen.side} × {chosen.side} pixels, {'colour' if photographs.channels == 3 else 'grey'}"
     choices = (
@@ -181,25 +182,6 @@ def choose(
         ),
     )
     return Plan(**{**vars(chosen), "choices": choices})
-
-
-def measure_seconds(plan: Plan, photographs: Photographs) -> float:
-    """Seconds that one training step of a plan takes on this machine, measured for a few seconds."""
-    import unweave as uw
-    from unweave.discovery.runs import create_method
-
-    rows = _sample(photographs.distinct)[:256]
-    data = uw.data.from_arrays(_reduced(np.asarray(photographs.images[rows]), plan.side))
-    method = create_method(plan, plan.settings[0], data)
-    settings: dict[str, Any] = {"batch_size": plan.batch_size, "pictures": False}
-    from unweave.training.loop import train
-
-    train(method, data, steps=_WARM_UP, **settings)
-    start, done = time.monotonic(), 0
-    while done < _MEASURED and time.monotonic() - start < _SECONDS:
-        train(method, data, steps=5, **settings)
-        done += 5
-    return (time.monotonic() - start) / done
 
 
 def components_beyond_chance(small: ByteArray, seed: int = 0) -> int:
@@ -230,25 +212,32 @@ def _fit(
     settings: Sequence[Setting],
     seeds: int | None,
     seconds: float,
+    processes: int,
     measure: Callable[[Plan], float],
 ) -> tuple[Plan, str, str]:
-    """The best images and networks with which the runs get enough steps; else the cheapest, and fewer runs."""
+    """The best images and networks with which the runs get enough steps; else the cheapest, and fewer runs.
+
+    Runs are trained side by side, as many as there are processes, then the next ones: the time of all is that of as
+    many one after the other as there are such rounds. A round is filled: more runs in it take no longer.
+    """
     fewest = seeds or FEWEST_SEEDS
+    fewest_rounds = rounds(fewest, processes)
     part = 1 - PILOT_PART if len(settings) > 1 else 1.0
     each = steps = 0.0
     for side, width in rungs:
         each = measure(plan(side, width, 1, 0, settings, fewest))
-        steps = part * seconds / each  # of all final runs together
-        if steps >= ENOUGH_STEPS * fewest:
+        steps = part * seconds / each  # of a process, in all rounds of final runs together
+        if steps >= ENOUGH_STEPS * fewest_rounds:
             break
-    if steps < FEW_STEPS * fewest and len(settings) > 1:
+    if steps < FEW_STEPS * fewest_rounds and len(settings) > 1:
         settings, steps, part = settings[:1], seconds / each, 1.0
-    count = seeds or int(np.clip(steps / ENOUGH_STEPS / 1.5, fewest, MOST_SEEDS))
-    pilot = (1 - part) * seconds / each / (PILOT_SEEDS * len(settings))
+    most_rounds = max(fewest_rounds, int(steps / ENOUGH_STEPS / 1.5))
+    count = seeds or int(np.clip(most_rounds * processes, fewest, MOST_SEEDS))
+    pilot = (1 - part) * seconds / each / rounds(PILOT_SEEDS * len(settings), processes)
     chosen = plan(
         side,
         width,
-        int(np.clip(steps / count, FEWEST_STEPS, MOST_STEPS)),
+        int(np.clip(steps / rounds(count, processes), FEWEST_STEPS, MOST_STEPS)),
         int(np.clip(pilot, FEWEST_STEPS, MOST_STEPS)) if len(settings) > 1 else 0,
         settings,
         count,
@@ -258,9 +247,28 @@ def _fit(
         if (side, width) == rungs[0]
         else "larger images or networks would get too few training steps in the time given"
     )
-    speed = f"{chosen.batch_size / each:,.0f} photographs a second were measured on this machine"
+    speed = f"{processes * chosen.batch_size / each:,.0f} photographs a second were measured on this machine"
+    if processes > 1:
+        speed += f" with {processes} runs side by side"
     limit = ", and more than this many would not help" if chosen.steps == MOST_STEPS else ""
     return chosen, why_size, f"what fits into the time, as {speed}{limit}"
+
+
+def rounds(runs: int, processes: int) -> int:
+    """How many runs a process trains one after the other at most.
+
+    Examples
+    --------
+    >>> rounds(6, 4)
+    2
+    """
+    return -(-runs // processes)
+
+
+def most_runs(seeds: int | None, strength: float | None) -> int:
+    """How many runs there may be to train side by side."""
+    pilot = PILOT_SEEDS * len(_settings()) if strength is None else 0
+    return max(pilot, seeds or MOST_SEEDS)
 
 
 def _settings() -> tuple[Setting, ...]:
@@ -342,9 +350,3 @@ def _sample(rows: AnyArray) -> AnyArray:
         if len(rows) <= _SAMPLE
         else np.sort(np.random.default_rng(0).choice(rows, _SAMPLE, replace=False))
     )
-
-
-def _reduced(images: ByteArray, side: int) -> ByteArray:
-    from unweave.data.image_size import reduce_images
-
-    return images if images.shape[1] == side else reduce_images(images, side)

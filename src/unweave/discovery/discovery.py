@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from unweave.arrays import ByteArray, IntArray
 from unweave.data import Dataset
 from unweave.data.own.arrays import from_arrays
-from unweave.discovery.choices import TRAINING_PART, Plan, Setting, choose
+from unweave.discovery.choices import TRAINING_PART, Plan, Setting, choose, most_runs
 from unweave.discovery.factors import Factor, describe_factors
 from unweave.discovery.labels import LabelColumn, read_labels
 from unweave.discovery.measured import Measured, measure
@@ -27,8 +27,9 @@ from unweave.discovery.photographs import Photographs, check_enough, read_photog
 from unweave.discovery.runs import TrainedRun, final_jobs, pilot_jobs, train_runs
 from unweave.discovery.selection import Selected, SettingScores, choose_setting, select_run
 from unweave.discovery.sureness import headline, how_sure, not_discovered
-from unweave.errors import ArgumentError, DataError, UnweaveError
-from unweave.files import read_json, replacing, write_text
+from unweave.discovery.trainers import Trainer, create_trainer, default_processes
+from unweave.errors import ArgumentError, DataError, DiskFullError, UnweaveError
+from unweave.files import is_full, read_json, replacing, write_text
 from unweave.parameters import Count, Positive, check_value
 from unweave.progress import progress
 from unweave.training.run import SPEC, WEIGHTS, Run
@@ -129,6 +130,7 @@ def discover(
     latent_size: Count | None = None,
     size: Count | None = None,
     strength: Positive | None = None,
+    processes: Count | None = None,
 ) -> Discovery:
     """Find out what varies in a folder of photographs, without labels and without settings.
 
@@ -160,6 +162,10 @@ def discover(
         of the images in pixels: 32 or 64.
     strength
         of β-TCVAE, in place of a choice by short runs.
+    processes
+        how many runs are trained side by side, each in a process of its own with one thread; 1 trains in this process.
+        By default as many as there are cores, or one where a GPU does the work, and never more than there are runs.
+        The same trainings give the same bits with any number, and a folder may be gone on with another one.
 
     Returns
     -------
@@ -179,6 +185,8 @@ def discover(
     'Nothing was discovered: 20 different photographs are too few to tell a pattern from chance.'
     """
     options = _check(photos, minutes, steps, seeds, latent_size, size, strength)
+    if processes is not None:
+        processes = check_value("processes", processes, Count)
     source = Path(photos).expanduser().absolute()
     if not source.is_dir():
         raise ArgumentError("photos", str(photos), "needs a folder of images")
@@ -186,7 +194,7 @@ def discover(
         raise ArgumentError("labels", str(labels), "there is no such file")
     folder = Path(out) if out is not None else Path(f"{source.name or 'photos'}-discovered")
     _check_output(folder, source)
-    with _locked(folder):
+    with _locked(folder), _full_disk_said(folder):
         photographs = read_photographs(source, folder / _WORK, exclude=folder)
         check_enough(photographs)
         columns = (
@@ -194,25 +202,31 @@ def discover(
             if labels is None
             else read_labels(labels, photographs.names, [name for name, _ in photographs.unreadable])
         )
-        plan = _plan(folder, photographs, options)
-        _say(_introduction(photographs, plan))
-        result = _discover(
-            folder, photographs, plan, columns, None if steps is not None else 60 * float(minutes)
-        )
+        most = min(processes or default_processes(), most_runs(seeds, strength))
+        with create_trainer(folder / _WORK, most) as trainer:
+            plan = _plan(folder, photographs, options, trainer)
+            _say(_introduction(photographs, plan))
+            seconds = None if steps is not None else 60 * float(minutes)
+            result = _discover(folder, photographs, plan, columns, seconds, trainer)
         _write(result)
     return result
 
 
 def _discover(
-    folder: Path, photographs: Photographs, plan: Plan, labels: Sequence[LabelColumn], seconds: float | None
+    folder: Path,
+    photographs: Photographs,
+    plan: Plan,
+    labels: Sequence[LabelColumn],
+    seconds: float | None,
+    trainer: Trainer,
 ) -> Discovery:
     images = photographs.at(plan.side)
     seen, unseen = _split(photographs)
     data = _dataset(photographs, images[seen])
-    runs = folder / _WORK / "runs"
     training = None if seconds is None else TRAINING_PART * seconds
-    setting, pilot = _choose_setting(plan, data, images, (seen, unseen), runs, training)
-    trained = train_runs(plan, final_jobs(plan, setting, runs, training), data, runs, training)
+    setting, pilot = _choose_setting(plan, data, images, (seen, unseen), training, trainer)
+    jobs = final_jobs(plan, setting, trainer.runs, training, trainer.processes)
+    trained = train_runs(plan, jobs, data, training, trainer)
     selected = select_run(trained.runs, _measure(trained.runs, images, seen, unseen), unseen, pilot)
     distinct = photographs.distinct
     factors = describe_factors(selected, distinct, labels)
@@ -237,14 +251,14 @@ def _choose_setting(
     data: Dataset,
     images: ByteArray,
     split: tuple[IntArray, IntArray],
-    runs: Path,
     seconds: float | None,
+    trainer: Trainer,
 ) -> tuple[Setting, tuple[SettingScores, ...]]:
     """The setting to train anew, by pilot runs, and their scores."""
     jobs = pilot_jobs(plan)
     if not jobs:
         return plan.settings[0], ()
-    trained = train_runs(plan, jobs, data, runs, seconds)
+    trained = train_runs(plan, jobs, data, seconds, trainer)
     scores = choose_setting(trained.runs, _measure(trained.runs, images, *split), split[1])
     if not scores:  # they failed: what is most useful is tried all the same
         return plan.settings[0], ()
@@ -329,7 +343,20 @@ def _locked(folder: Path) -> Iterator[None]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _plan(folder: Path, photographs: Photographs, options: Mapping[str, Any]) -> Plan:
+@contextmanager
+def _full_disk_said(folder: Path) -> Iterator[None]:
+    """Say that the disk is full, wherever that was noticed."""
+    try:
+        yield
+    except DiskFullError:
+        raise
+    except Exception as error:
+        if is_full(error):
+            raise DiskFullError(folder) from error
+        raise
+
+
+def _plan(folder: Path, photographs: Photographs, options: Mapping[str, Any], trainer: Trainer) -> Plan:
     """The plan of an earlier call with the same photographs and options, or a new one; others are refused."""
     path = folder / _WORK / "plan.json"
     try:
@@ -339,7 +366,13 @@ def _plan(folder: Path, photographs: Photographs, options: Mapping[str, Any]) ->
     if saved is None:
         expert = {name: options[name] for name in ("steps", "seeds", "latent_size", "size", "strength")}
         _say("Measuring how fast this machine is" if options["steps"] is None else "Choosing what to train")
-        plan = choose(photographs, options["minutes"] or 0.0, **expert)
+        plan = choose(
+            photographs,
+            options["minutes"] or 0.0,
+            **expert,
+            processes=trainer.processes,
+            seconds_per_step=trainer.seconds_per_step,
+        )
         content = {"photographs": photographs.digest, "options": dict(options), "plan": plan.as_dict()}
         write_text(path, json.dumps(content, indent=1))
         return plan

@@ -139,6 +139,12 @@ def read_photographs(path: Path | str, store: Path, exclude: Path | None = None)
     return _read(folder, list(stamps), store, listing) if kept is None else kept
 
 
+def stored_images(store: Path) -> ByteArray:
+    """The squares that :func:`read_photographs` has kept, read from the disk as they are needed."""
+    images: ByteArray = np.load(store / _ARRAY, mmap_mode="r", allow_pickle=False)
+    return images
+
+
 def check_enough(photographs: Photographs) -> None:
     """Refuse photographs of which fewer than ten are different."""
     distinct = len(photographs.distinct)

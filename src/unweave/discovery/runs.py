@@ -1,27 +1,38 @@
-"""The runs of a discovery: trained one after the other into a folder, kept through any interruption."""
+"""The runs of a discovery: which there are, how one is trained, and what is kept of all through any interruption."""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock, Timeout
 
 from unweave.data import Dataset
-from unweave.discovery.choices import FEWEST_STEPS, MOST_STEPS, PILOT_SEEDS, Plan, Setting
+from unweave.discovery.choices import FEWEST_STEPS, MOST_STEPS, PILOT_SEEDS, Plan, Setting, rounds
 from unweave.errors import DataError
 from unweave.files import read_json, write_text
 from unweave.methods import create
 from unweave.methods.method import Method
-from unweave.training.loop import TrainingError, train
-from unweave.training.run import Run
+from unweave.training import Callback
+from unweave.training.checkpoint import steps_in
+from unweave.training.devices import one_thread
+from unweave.training.loop import train
+from unweave.training.run import WEIGHTS, Run
+
+if TYPE_CHECKING:
+    from unweave.discovery.trainers import Trainer
 
 _LATE = 1.2  # times the budget: runs that would end later are left out
-_NOTES = "notes.json"
+RUNS, _NOTES = "runs", "notes.json"  # the folder of runs in the work folder, and a file in it
 _FEWEST_SEEDS = 3
+_LOG_EVERY, _LOGS = 50, 20  # steps between two records at most, and how many records there are at least
+_LOCK_SECONDS = 10.0  # workers of a parent that was killed are gone sooner
 
 
 @dataclass(frozen=True)
@@ -38,6 +49,20 @@ class Job:
         """Of its folder."""
         stage = "pilot" if self.is_pilot else "final"
         return f"{stage}-{self.setting.method}-{self.setting.hyperparameters['beta']:g}-seed-{self.seed}"
+
+    @property
+    def stage(self) -> str:
+        """What it is for, for people."""
+        return "Choosing a setting" if self.is_pilot else "Training anew"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for a file."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> Job:
+        """The job of a file."""
+        return Job(**{**values, "setting": Setting(**values["setting"])})
 
 
 @dataclass(frozen=True)
@@ -66,11 +91,13 @@ def pilot_jobs(plan: Plan) -> list[Job]:
     ]
 
 
-def final_jobs(plan: Plan, setting: Setting, folder: Path, seconds: float | None) -> list[Job]:
+def final_jobs(
+    plan: Plan, setting: Setting, folder: Path, seconds: float | None, processes: int = 1
+) -> list[Job]:
     """The runs of the chosen setting, with seeds that no pilot run had.
 
-    Their steps are those of the plan, or what fits into the rest of the time by the speed of the pilot runs: half to
-    twice as many. This is decided once, and kept.
+    Their steps are those of the plan, or what fits into the rest of the time by the speed of the pilot runs, with so
+    many processes side by side: half to twice as many. This is decided once, and kept.
     """
     notes = _read_notes(folder / _NOTES)
     steps = notes["final_steps"]
@@ -78,8 +105,8 @@ def final_jobs(plan: Plan, setting: Setting, folder: Path, seconds: float | None
         steps = plan.steps
         each = _seconds_per_step(notes)
         if seconds is not None and each is not None:
-            left = seconds - sum(spent for spent, _ in notes["seconds"].values())
-            fitting = min(max(left / each / plan.seeds, plan.steps / 2), 2 * plan.steps)
+            left = seconds - notes["spent"]
+            fitting = min(max(left / each / rounds(plan.seeds, processes), plan.steps / 2), 2 * plan.steps)
             steps = int(min(max(fitting, FEWEST_STEPS), MOST_STEPS))
         notes["final_steps"] = steps
         folder.mkdir(parents=True, exist_ok=True)
@@ -116,10 +143,49 @@ def create_method(plan: Plan, setting: Setting, data: Dataset) -> Method:
     return create("beta_vae", data, beta=plan.variance, extra_terms=correlation, **common)
 
 
+def train_job(
+    plan: Plan,
+    job: Job,
+    data: Dataset,
+    out: Path,
+    keep_memory: bool = False,
+    callbacks: Sequence[Callback] = (),
+) -> Run:
+    """Train a run, or what is left of it, or load it.
+
+    Its bits are those of one thread, whoever trains it.
+    """
+    method = create_method(replace(plan, steps=job.steps), job.setting, data)
+    rate = {"peak": plan.learning_rate, "warmup": job.steps // 20, "shape": "cosine"}
+    _wait_for_lock(out)
+    with one_thread():
+        return train(
+            method,
+            data,
+            steps=job.steps,
+            batch_size=plan.batch_size,
+            learning_rate=rate,
+            seed=job.seed,
+            out=out,
+            callbacks=callbacks,
+            pictures=False,
+            log_every=max(1, min(_LOG_EVERY, job.steps // _LOGS)),
+            checkpoint_seconds=60.0,
+            keep_memory=keep_memory,
+        )
+
+
+def _wait_for_lock(out: Path) -> None:
+    """A worker whose parent was killed lives for another second: wait until it has left its run."""
+    if out.is_dir():
+        with suppress(Timeout, OSError), FileLock(out / ".lock", timeout=_LOCK_SECONDS):
+            pass
+
+
 def train_runs(
-    plan: Plan, jobs: Sequence[Job], data: Dataset, folder: Path, seconds: float | None
+    plan: Plan, jobs: Sequence[Job], data: Dataset, seconds: float | None, trainer: Trainer
 ) -> TrainedRuns:
-    """Train the jobs one after the other; what was trained before is loaded.
+    """Train the jobs of a stage; what was trained before is loaded.
 
     Parameters
     ----------
@@ -129,79 +195,91 @@ def train_runs(
         of the plan.
     data
         the photographs to learn from.
-    folder
-        of the runs.
     seconds
         the time for all of the plan's training: if the machine turns out slower than it was measured, the last seeds
         are left out, for good. None: all are trained, however long it takes.
+    trainer
+        who trains them: this process, or several side by side.
     """
+    folder = trainer.runs
     folder.mkdir(parents=True, exist_ok=True)
     notes = _read_notes(folder / _NOTES)
-    trained: list[TrainedRun] = []
-    for number, job in enumerate(jobs, 1):
-        if job.name in notes["left_out"] or job.name in notes["failed"]:
-            continue
-        is_new = job.name not in notes["seconds"]
-        if is_new and not job.is_pilot and number > _FEWEST_SEEDS and _is_late(job, notes, seconds):
-            notes["left_out"].append(job.name)
-            write_text(folder / _NOTES, json.dumps(notes))
-            continue
-        _say(_announcement(job, number, len(jobs)))
-        start = time.monotonic()
-        try:
-            run = _train(plan, job, data, folder / job.name)
-        except TrainingError as error:
-            notes["failed"][job.name] = str(error)
-            write_text(folder / _NOTES, json.dumps(notes))
-            continue
-        if is_new:
-            notes["seconds"][job.name] = [round(time.monotonic() - start, 3), job.steps]
-            write_text(folder / _NOTES, json.dumps(notes))
-        trained.append(TrainedRun(job.setting, job.seed, run))
+    start, before = time.monotonic(), notes["spent"]
+
+    def write() -> None:
+        notes["spent"] = round(before + time.monotonic() - start, 3)
+        write_text(folder / _NOTES, json.dumps(notes))
+
+    def waiting() -> Iterator[Job]:
+        """The jobs to train, each when somebody is free to begin with it."""
+        for number, job in enumerate(jobs, 1):
+            if _is_over(job, folder, notes):
+                continue
+            if job.name not in notes["begun"]:
+                spent = before + time.monotonic() - start
+                if not job.is_pilot and number > _FEWEST_SEEDS and _is_late(job, notes, spent, seconds):
+                    notes["left_out"].append(job.name)
+                    write()
+                    continue
+                notes["begun"].append(job.name)
+                write()
+            _say(f"{job.stage}, run {number} of {len(jobs)}: {job.setting.label}")
+            yield job
+
+    try:
+        with closing(trainer.train(plan, jobs, data, waiting())) as outcomes:
+            for outcome in outcomes:
+                if outcome.failure:
+                    notes["failed"][outcome.job.name] = outcome.failure
+                notes["pace"] = [notes["pace"][0] + outcome.seconds, notes["pace"][1] + outcome.steps]
+                write()
+    except BaseException:
+        with suppress(OSError):
+            write()
+        raise
+    usable = [job for job in jobs if job.name not in notes["failed"] and _is_finished(job, folder)]
+    trained = [
+        TrainedRun(job.setting, job.seed, train_job(plan, job, data, folder / job.name)) for job in usable
+    ]
     return TrainedRuns(tuple(trained), tuple(_in_words(notes)))
 
 
-def _announcement(job: Job, number: int, count: int) -> str:
-    if job.is_pilot:
-        return f"Choosing a setting, run {number} of {count}: {job.setting.label}"
-    return f"Training anew, run {number} of {count}: {job.setting.label}"
+def _is_over(job: Job, folder: Path, notes: dict[str, Any]) -> bool:
+    return job.name in notes["left_out"] or job.name in notes["failed"] or _is_finished(job, folder)
 
 
-def _is_late(job: Job, notes: dict[str, Any], seconds: float | None) -> bool:
-    """Whether a run would end too long after the time."""
+def _is_finished(job: Job, folder: Path) -> bool:
+    return steps_in(folder / job.name / WEIGHTS) >= job.steps
+
+
+def _is_late(job: Job, notes: dict[str, Any], spent: float, seconds: float | None) -> bool:
+    """Whether a run that begins now would end too long after the time."""
     each = _seconds_per_step(notes)
     if seconds is None or each is None:
         return False
-    spent: float = sum(spent for spent, _ in notes["seconds"].values())
     return spent + each * job.steps > _LATE * seconds
 
 
 def _seconds_per_step(notes: dict[str, Any]) -> float | None:
-    """By the runs so far; None if there are none."""
-    steps = sum(count for _, count in notes["seconds"].values())
-    return sum(spent for spent, _ in notes["seconds"].values()) / steps if steps else None
-
-
-def _train(plan: Plan, job: Job, data: Dataset, out: Path) -> Run:
-    method = create_method(replace(plan, steps=job.steps), job.setting, data)
-    rate = {"peak": plan.learning_rate, "warmup": job.steps // 20, "shape": "cosine"}
-    return train(
-        method,
-        data,
-        steps=job.steps,
-        batch_size=plan.batch_size,
-        learning_rate=rate,
-        seed=job.seed,
-        out=out,
-        pictures=False,
-        checkpoint_seconds=60.0,
-        keep_memory=False,
-    )
+    """Of one run, by the runs so far with all that ran beside them; None if there are none."""
+    spent, steps = notes["pace"]
+    return spent / steps if steps else None
 
 
 def _read_notes(path: Path) -> dict[str, Any]:
-    """How long runs took (seconds and steps), which failed and which were left out, and the steps of the last ones."""
-    empty: dict[str, Any] = {"seconds": {}, "failed": {}, "left_out": [], "final_steps": None}
+    """What is kept of all runs together.
+
+    ``spent``: seconds of training by the clock. ``pace``: seconds and steps of the runs, each by itself. ``begun``,
+    ``failed`` and ``left_out``: which runs. ``final_steps``: of the last ones.
+    """
+    empty: dict[str, Any] = {
+        "spent": 0.0,
+        "pace": [0.0, 0],
+        "begun": [],
+        "failed": {},
+        "left_out": [],
+        "final_steps": None,
+    }
     try:
         return {**empty, **read_json(path)}
     except FileNotFoundError:

@@ -186,15 +186,10 @@ def _facts(shape: tuple[int, ...], images: int | None, space: FactorSpace | None
 
 def _train_shortly(job: Job, shape: tuple[int, ...], clock: Callable[[], float] = time.process_time) -> Cost:
     """What training like a job takes in this process on one thread."""
-    import torch
+    from unweave.training.devices import one_thread
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with tempfile.TemporaryDirectory(prefix="unweave-") as scratch, _data_folder(scratch):
-            rates, size = training_rates(job, shape, _SECONDS / _PIECES, _PIECES, clock)
-    finally:
-        torch.set_num_threads(before)
+    with one_thread(), tempfile.TemporaryDirectory(prefix="unweave-") as scratch, _data_folder(scratch):
+        rates, size = training_rates(job, shape, _SECONDS / _PIECES, _PIECES, clock)
     return Cost(Range(1 / max(rates), 1 / median(rates), 1 / min(rates)), size)
 
 
@@ -360,33 +355,22 @@ def training_rates(
     The images have factors of two values, for methods that learn from labels or pairs; no more of them than latents.
     Earlier stages are untrained.
     """
-    import torch
-
     from unweave.data import from_arrays
-    from unweave.networks import accelerate, keep_freed_memory
-    from unweave.training.devices import create_fabric
-    from unweave.training.loop import Session
-    from unweave.training.planning import plan
-    from unweave.training.run import Run
+    from unweave.training.trial import trial_steps
 
     images = np.random.default_rng(0).integers(0, 256, (256, *image_shape), np.uint8)
     count = min(4, int(job.training.get("latent_size", 10)))
     data = from_arrays(images, np.arange(len(images))[:, None] >> np.arange(count) & 1)
     model = stand_in(_with_any_labels(job), lambda _: data).method
-    model.initialise(0)
-    keep_freed_memory()
-    accelerate(model)
-    model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    spec = plan(model, data, 10**9, _BATCH, 1e-4, 0, "32-true")
-    session = Session(Run(spec, model), data, create_fabric("cpu", 1, "32-true", "auto"), (), False)
-    for step in range(3):  # the first steps make room
-        session.step(step)
-    rates, step = [], 3
+    steps = trial_steps(model, data, _BATCH)
+    step = 0
+    while step < 3:  # the first steps make room
+        step = next(steps)
+    rates = []
     for _ in range(pieces):
         start, begun = clock(), step
         while step == begun or clock() - start < seconds:
-            session.step(step)
-            step += 1
+            step = next(steps)
         rates.append((step - begun) * _BATCH / (clock() - start))
     return rates, sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -39,3 +41,21 @@ def create_fabric(device: str, devices: Count, precision: str, strategy: str) ->
         raise ArgumentError("precision", precision, str(error)) from error
     fabric.launch()
     return fabric
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold torch to one thread on the CPU, and restore what it had.
+
+    Examples
+    --------
+    >>> with one_thread():
+    ...     torch.get_num_threads()
+    1
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
