@@ -75,7 +75,29 @@ def test_components_beyond_chance_are_those_that_were_put_in():
     assert components_beyond_chance(rng.normal(size=(400, 8, 8, 1))) <= 1
 
 
-def test_the_speed_is_measured(photographs, monkeypatch):
-    monkeypatch.setattr(choices, "_MEASURED", 1)
-    plan = choose(photographs, 1, steps=1, latent_size=3, size=32)
-    assert 0 < choices.measure_seconds(plan, photographs) < 60
+@pytest.mark.parametrize("processes", [1, 2, 4, 8, 10])
+@pytest.mark.parametrize("minutes", [0.5, 3, 30, 200])
+def test_runs_side_by_side_fit_into_the_time_too(photographs, minutes, processes):
+    """A process trains one run after the other: as many as there are rounds."""
+    plan = choose(photographs, minutes, processes=processes, seconds_per_step=cost)
+    pilots = -(-choices.PILOT_SEEDS * len(plan.settings) // processes)
+    seconds = cost(plan) * (plan.steps * -(-plan.seeds // processes) + plan.pilot_steps * pilots)
+    assert seconds <= 60 * minutes * choices.TRAINING_PART + 1e-6 or plan.steps == choices.FEWEST_STEPS
+    if choices.FEWEST_STEPS < plan.steps < choices.MOST_STEPS:
+        assert seconds > 0.6 * 60 * minutes * choices.TRAINING_PART
+    assert plan.seeds % processes == 0 or plan.seeds in (choices.FEWEST_SEEDS, choices.MOST_SEEDS)
+    assert plan.choices[-1].why.endswith("runs side by side.") == (
+        processes > 1 and plan.steps < choices.MOST_STEPS
+    )
+
+
+def test_more_processes_give_more_steps(photographs):
+    alone, four = (choose(photographs, 10, processes=n, seconds_per_step=cost) for n in (1, 4))
+    assert (four.side, four.width) >= (alone.side, alone.width)
+    assert four.steps * four.seeds * cost(four) > 3 * alone.steps * alone.seeds * cost(alone)
+
+
+def test_there_are_never_more_processes_than_runs():
+    assert choices.most_runs(None, None) == choices.MOST_SEEDS
+    assert choices.most_runs(2, 4.0) == 2
+    assert choices.most_runs(2, None) == choices.PILOT_SEEDS * 3

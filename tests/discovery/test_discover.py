@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 import unweave as uw
 from unweave.discovery import discovery as module
 from unweave.discovery import runs as runs_module
+from unweave.discovery import trainers as trainers_module
 from unweave.discovery.factors import Factor, describe_factors, traversal_codes
 from unweave.discovery.labels import LabelColumn
 from unweave.discovery.measured import free_combination, measure, noise_in_unused
@@ -19,7 +21,7 @@ from unweave.discovery.sureness import headline, not_discovered
 from unweave.errors import ArgumentError, DataError
 from unweave.training.loop import TrainingError
 
-QUICK = {"steps": 2, "seeds": 2, "latent_size": 3}
+QUICK = {"steps": 2, "seeds": 2, "latent_size": 3, "processes": 1}
 
 
 @pytest.fixture
@@ -110,6 +112,10 @@ def test_finished_runs_are_not_trained_again_and_labels_may_come_later(photos, t
         ({"latent_size": 0}, "latent_size = 0"),
         ({"size": 50}, "size = 50: needs 32 or 64"),
         ({"strength": 0}, "strength = 0"),
+        ({"processes": 0}, "processes = 0: needs a whole number >= 1"),
+        ({"processes": -2}, "processes = -2"),
+        ({"processes": 1.5}, "processes = 1.5"),
+        ({"processes": "all"}, "processes = 'all'"),
         ({"strength": 0.5}, "strength = 0.5: needs a number >= 1"),
         ({"labels": "nowhere.csv"}, r"labels = 'nowhere\.csv': there is no such file"),
     ],
@@ -169,14 +175,14 @@ def test_duplicates_are_on_one_side_only(save, squares, tmp_path):
 
 
 def test_a_run_that_fails_is_left_out_and_said(photos, tmp_path, monkeypatch):
-    real = runs_module._train
+    real = trainers_module.train_job
 
-    def failing(plan, job, data, out):
+    def failing(plan, job, *others, **options):
         if job.setting.method == "beta_vae" and job.seed == 0:
             raise TrainingError("the loss is not a number")
-        return real(plan, job, data, out)
+        return real(plan, job, *others, **options)
 
-    monkeypatch.setattr(runs_module, "_train", failing)
+    monkeypatch.setattr(trainers_module, "train_job", failing)
     result = uw.discover(photos, out=tmp_path / "out", **QUICK)
     assert any("1 runs failed" in text for text in result.missing)
     assert [score.setting.method for score in result.selected.pilot] == ["beta_tcvae", "beta_tcvae"]
@@ -197,7 +203,7 @@ def test_final_runs_begin_anew_and_a_given_strength_needs_no_choice(photos, tmp_
 def test_a_gaussian_of_a_variance_is_one_of_variance_1_with_the_other_terms_weighed_by_it(photos, tmp_path):
     """SE / 2v + KL + (beta - 1) TC, times v."""
     photographs = module.read_photographs(photos, tmp_path / "store")
-    plan = module.choose(photographs, 1, steps=2, strength=5.0)
+    plan = module.choose(photographs, 1, steps=2, strength=5.0, seconds_per_step=None)
     setting, data = plan.settings[0], uw.data.from_arrays(np.asarray(photographs.images))
     shades = runs_module.create_method(replace(plan, reconstruction="gaussian", variance=0.25), setting, data)
     weights = {type(term).__name__: term.weight for term in shades.terms}
@@ -208,10 +214,13 @@ def test_a_gaussian_of_a_variance_is_one_of_variance_1_with_the_other_terms_weig
 
 def test_the_last_runs_get_the_steps_that_still_fit(photos, tmp_path):
     photographs = module.read_photographs(photos, tmp_path / "store")
-    plan = replace(module.choose(photographs, 1, steps=100, seeds=4), pilot_steps=100)
+    plan = module.choose(photographs, 1, steps=100, seeds=4, seconds_per_step=None)
     folder = tmp_path / "runs"
     folder.mkdir()
-    notes = {"seconds": {"pilot-a": [10.0, 100], "pilot-b": [10.0, 100]}}
+    notes = {"spent": 20.0, "pace": [20.0, 200]}
+    (folder / "notes.json").write_text(json.dumps(notes))
+    beside = runs_module.final_jobs(plan, plan.settings[0], folder, 80.0, processes=3)
+    assert [job.steps for job in beside] == [200] * 4  # two rounds: 300 would fit, twice the plan's are taken
     (folder / "notes.json").write_text(json.dumps(notes))
     jobs = runs_module.final_jobs(plan, plan.settings[0], folder, 80.0)
     assert [job.steps for job in jobs] == [150] * 4  # 60 seconds are left, at 0.1 a step
@@ -220,25 +229,54 @@ def test_the_last_runs_get_the_steps_that_still_fit(photos, tmp_path):
     assert again == jobs
 
 
-def test_late_runs_are_left_out_for_good(photos, tmp_path, monkeypatch):
-    trained = []
+class SlowTrainer:
+    """Takes 100 seconds of an imagined clock for as many runs as there are processes."""
 
-    def slow(plan, job, data, out):
-        trained.append(job.seed)
-        clock[0] += 100
-        return None
+    def __init__(self, runs, processes, clock):
+        self.runs, self.processes, self.clock = runs, processes, clock
+        self.trained = []
 
+    def train(self, plan, jobs, data, waiting):
+        while round := list(islice(waiting, self.processes)):
+            self.clock[0] += 100
+            for job in round:
+                self.trained.append(job.seed)
+                (self.runs / job.name).mkdir()
+                yield trainers_module.Outcome(job, 100.0, job.steps)
+
+
+@pytest.mark.parametrize(("processes", "trained"), [(1, [2, 3, 4, 5]), (3, [2, 3, 4, 5, 6, 7])])
+def test_late_runs_are_left_out_for_good(photos, tmp_path, monkeypatch, processes, trained):
     clock = [0.0]
     monkeypatch.setattr(runs_module.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(runs_module, "_train", slow)
+    monkeypatch.setattr(runs_module, "_is_finished", lambda job, folder: (folder / job.name).exists())
+    monkeypatch.setattr(runs_module, "train_job", lambda *_: None)
     photographs = module.read_photographs(photos, tmp_path / "store")
-    plan = module.choose(photographs, 1, steps=1, seeds=6, strength=4.0)
+    plan = module.choose(photographs, 1, steps=1, seeds=6, strength=4.0, seconds_per_step=None)
+    trainer = SlowTrainer(tmp_path / "runs", processes, clock)
     for _ in range(2):
-        trained.clear()
-        jobs = runs_module.final_jobs(plan, plan.settings[0], tmp_path / "runs", None)
-        result = runs_module.train_runs(plan, jobs, None, tmp_path / "runs", seconds=350)
-        assert trained == [2, 3, 4, 5]
+        jobs = runs_module.final_jobs(plan, plan.settings[0], trainer.runs, None)
+        result = runs_module.train_runs(plan, jobs, None, 350, trainer)
+        assert trainer.trained == trained
+        assert [one.seed for one in result.runs] == trained
+        assert bool(result.notes) == (len(trained) < 6)
+    if len(trained) < 6:
         assert "2 of the planned runs were left out" in result.notes[0]
+
+
+def test_a_run_that_was_begun_in_time_is_finished_however_late_it_is(photos, tmp_path, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(runs_module.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(runs_module, "_is_finished", lambda job, folder: (folder / job.name).exists())
+    monkeypatch.setattr(runs_module, "train_job", lambda *_: None)
+    photographs = module.read_photographs(photos, tmp_path / "store")
+    plan = module.choose(photographs, 1, steps=1, seeds=6, strength=4.0, seconds_per_step=None)
+    trainer = SlowTrainer(tmp_path / "runs", 1, clock)
+    jobs = runs_module.final_jobs(plan, plan.settings[0], trainer.runs, None)
+    notes = {"spent": 9e9, "pace": [100.0, 1], "begun": [jobs[4].name]}
+    (trainer.runs / "notes.json").write_text(json.dumps(notes))
+    runs_module.train_runs(plan, jobs, None, 350, trainer)
+    assert trainer.trained == [2, 3, 4, 6]
 
 
 # --- factors and the page ----------------------------------------------------------------------------
@@ -373,7 +411,9 @@ def test_a_factor_says_its_title():
 @pytest.mark.slow
 def test_nothing_is_discovered_in_noise(save, tmp_path):
     noise = np.random.default_rng(0).integers(0, 256, (300, 28, 28), np.uint8)
-    result = uw.discover(save("photos", noise), out=tmp_path / "out", steps=300, seeds=2, latent_size=4)
+    result = uw.discover(
+        save("photos", noise), out=tmp_path / "out", steps=300, seeds=2, latent_size=4, processes=1
+    )
     assert result.factors == ()
     assert result.headline.startswith("Nothing was discovered: no pattern was learned")
     assert not result.selected.measured.draws_new_photographs
@@ -382,7 +422,13 @@ def test_nothing_is_discovered_in_noise(save, tmp_path):
 @pytest.mark.slow
 def test_the_position_of_a_square_is_discovered(save, squares, tmp_path):
     result = uw.discover(
-        save("photos", squares(390)), out=tmp_path / "out", steps=600, seeds=3, latent_size=4, strength=8
+        save("photos", squares(390)),
+        out=tmp_path / "out",
+        steps=600,
+        seeds=3,
+        latent_size=4,
+        strength=8,
+        processes=1,
     )
     assert result.selected.measured.explained > 0.4
     assert sum(factor.share > 0.05 for factor in result.factors) == 2
