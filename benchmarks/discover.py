@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import os
 import time
 from pathlib import Path
 
@@ -94,11 +95,12 @@ def main() -> None:
     parser.add_argument("--steps", type=int)
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--strength", type=float)
+    parser.add_argument("--processes", type=int)
     given = parser.parse_args()
     for name in given.names:
         folder = given.work / name
         factors, files, labels = write_photographs(name, folder)
-        start, processor = time.monotonic(), time.process_time()
+        start, processor = time.monotonic(), sum(os.times()[:4])  # with processes that have ended
         result = uw.discover(
             folder,
             labels=labels,
@@ -106,10 +108,11 @@ def main() -> None:
             steps=given.steps,
             seeds=given.seeds,
             strength=given.strength,
+            processes=given.processes,
             out=given.work / f"{name}-discovered",
         )
         minutes = (time.monotonic() - start) / 60
-        processor_minutes = (time.process_time() - processor) / 60
+        processor_minutes = (sum(os.times()[:4]) - processor) / 60
         known = result.codes.loc[files]
         columns = {
             status: [factor.name for factor in result.factors if status in (factor.status, "all")]

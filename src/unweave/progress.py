@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _QUIET_SECONDS = 1.0  # work that ends sooner than this leaves no line in a log
 _LOG_SECONDS = 10.0
 _NOTEBOOK_SECONDS = 0.25
+_WIDE = 110  # columns of a terminal with room for a long bar beside the numbers
 
 
 class Advance(Protocol):
@@ -189,7 +190,7 @@ def _terminal_bar(console: Console, unit: str, transient: bool) -> Progress:
     amount = counted if unit == "bytes" else [rich.MofNCompleteColumn(), Rate()]
     return rich.Progress(
         rich.TextColumn("{task.description}"),
-        rich.BarColumn(),
+        rich.BarColumn(bar_width=40 if console.width >= _WIDE else 15),
         *amount,
         TimeLeft(),
         rich.TextColumn("{task.fields[note]}"),
