@@ -49,13 +49,32 @@ def thread_variables(threads: int) -> dict[str, str]:
 
 
 def start_worker(
-    module: str, arguments: Sequence[str], threads: int, log: Path, has_pipes: bool = False
+    module: str,
+    arguments: Sequence[str],
+    threads: int,
+    log: Path,
+    *,
+    has_pipes: bool = False,
+    imports_from_here: bool = True,
 ) -> subprocess.Popen[bytes]:
     """Start ``python -m MODULE ARGUMENTS --parent PID``, held to a number of threads.
 
-    What it prints is appended to ``log``. With pipes, its standard input and output are those of the parent instead.
+    Parameters
+    ----------
+    module, arguments
+        what is run.
+    threads
+        that it may use.
+    log
+        what it prints is appended to this file.
+    has_pipes
+        connect its standard input and output with this process instead.
+    imports_from_here
+        whether it may import what lies in the current folder, as extensions of a study do. Otherwise a file there that
+        is called like a module of Python does no harm.
     """
-    command = [sys.executable, "-m", module, *arguments, "--parent", str(os.getpid())]
+    flags = [] if imports_from_here else ["-P"]
+    command = [sys.executable, *flags, "-m", module, *arguments, "--parent", str(os.getpid())]
     with open(log, "ab") as file:
         return subprocess.Popen(
             command,

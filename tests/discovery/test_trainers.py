@@ -261,6 +261,17 @@ def test_a_script_needs_no_main_guard(photos, tmp_path):
     assert list((tmp_path / "out" / "work" / "workers").glob("*.log"))  # workers were started
 
 
+def test_files_of_the_current_folder_are_not_imported(photos, tmp_path):
+    here = tmp_path / "here"
+    here.mkdir()
+    for name in ("numpy", "torch", "random"):
+        (here / f"{name}.py").write_text("raise SystemExit('imported from here')")
+    words = ["--steps", "1", "--seeds", "2", "--strength", "4", "--processes", "2"]
+    command = [sys.executable, "-P", "-m", "unweave", "discover", str(photos), *words]
+    done = subprocess.run(command, cwd=here, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_worker_ends_when_there_are_no_more_orders(tmp_path):
     command = [sys.executable, "-m", "unweave.discovery.worker", str(tmp_path), "--parent", str(os.getpid())]
     assert subprocess.run(command, input=b"", timeout=PATIENCE).returncode == 0

@@ -232,7 +232,12 @@ class _Worker:
     def __init__(self, work: Path, number: int, reports: SimpleQueue[tuple[_Worker, Any]]) -> None:
         self.log = work / _LOGS / f"worker-{number}.log"
         self.process = start_worker(
-            "unweave.discovery.worker", [str(work.resolve())], threads=1, log=self.log, has_pipes=True
+            "unweave.discovery.worker",
+            [str(work.resolve())],
+            threads=1,
+            log=self.log,
+            has_pipes=True,
+            imports_from_here=False,
         )
         self.job: Job | None = None
         self.seconds, self.steps = 0.0, 0  # of this job, in this process
