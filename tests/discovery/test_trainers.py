@@ -57,15 +57,15 @@ def weights(folder):
 
 def workers_of(work):
     """The processes that were started for a work folder and are still there."""
-    found = []
+    living = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().split(b"\0")
             if str(work).encode() in words and b"unweave.discovery.worker" in words:
-                found.append(int(process.name))
+                living.append(int(process.name))
         except OSError:  # it ended just now
             continue
-    return found
+    return living
 
 
 def wait_for(condition):

@@ -240,11 +240,10 @@ class _Worker:
             imports_from_here=False,
         )
         self.job: Job | None = None
-        self.seconds, self.steps = 0.0, 0  # of this job, in this process
 
         def listen() -> None:
             assert self.process.stdout is not None
-            with suppress(ValueError):  # the pipe was closed
+            with suppress(ValueError):  # half a line, of a worker that was killed
                 for line in self.process.stdout:
                     reports.put((self, json.loads(line)))
             reports.put((self, None))
@@ -317,6 +316,8 @@ class SideBySide:
         again = [first]
         with Interrupts() as interrupts, stage.bar() as advance:
             while True:
+                if interrupts.received is not None:
+                    raise interruption(interrupts.received)
                 for number, worker in enumerate(self.workers):
                     if worker is None or worker.job is None:
                         job = again.pop() if again else next(waiting, None)
@@ -326,14 +327,12 @@ class SideBySide:
                         self._begin(number, job)
                 if all(worker is None or worker.job is None for worker in self.workers):
                     return
-                if interrupts.received is not None:
-                    raise interruption(interrupts.received)
                 try:
                     worker, report = self.reports.get(timeout=_POLL_SECONDS)
                 except Empty:
                     continue
                 job = worker.job
-                if job is None:  # it died without anything to do: another one takes its place
+                if job is None:  # it died without anything to do: the next job starts another one
                     self._remove(worker)
                     continue
                 if report is None:
