@@ -288,17 +288,17 @@ def test_a_list_of_jobs_that_is_none_is_refused(plan, tmp_path):
             Orders.read(work)
 
 
-def test_the_bar_counts_the_images_of_all_runs_and_what_is_left(plan, tmp_path):
+def test_the_bar_counts_the_steps_of_all_runs_and_what_is_left(plan, tmp_path):
     chosen = plan(10)
     jobs = [Job(chosen.settings[0], seed, 10, True) for seed in range(3)]
     shown = []
-    stage = module._Stage(chosen, jobs, tmp_path, 2)
+    stage = module._Stage(jobs, tmp_path, 2)
     for job in jobs[:2]:
         stage.begin(job)
     stage.show(jobs[0], 4.0, 4, lambda *given: shown.append(given))
     stage.show(jobs[1], 4.0, 8, lambda *given: shown.append(given))
     # Steps left: 6 and 2, then 10 in the process that is free first; 8 seconds were 12 steps.
-    assert shown[1] == (8 * chosen.batch_size, "runs 1, 2 of 3", pytest.approx((2 + 10) * 8 / 12))
+    assert shown[1] == (8, "runs 1, 2", pytest.approx((2 + 10) * 8 / 12))
     stage.end(jobs[1])
     stage.show(jobs[0], 10.0, 10, lambda *given: shown.append(given))
-    assert shown[2][:2] == (6 * chosen.batch_size, "run 1 of 3")
+    assert shown[2][:2] == (6, "run 1")

@@ -311,7 +311,7 @@ class SideBySide:
         if first is None:
             return
         self._prepare(plan, jobs, data)
-        stage = _Stage(plan, jobs, self.runs, self.processes)
+        stage = _Stage(jobs, self.runs, self.processes)
         deaths: Counter[str] = Counter()
         again = [first]
         with Interrupts() as interrupts, stage.bar() as advance:
@@ -396,9 +396,8 @@ class SideBySide:
 class _Stage:
     """How far the runs of a stage are, for the bar."""
 
-    def __init__(self, plan: Plan, jobs: Sequence[Job], folder: Path, processes: int) -> None:
-        self.jobs, self.batch_size, self.processes = jobs, plan.batch_size, processes
-        self.folder = folder
+    def __init__(self, jobs: Sequence[Job], folder: Path, processes: int) -> None:
+        self.jobs, self.folder, self.processes = jobs, folder, processes
         self.number = {job.name: number for number, job in enumerate(jobs, 1)}
         self.left = {job.name: self._steps_left(job) for job in jobs}
         self.running: dict[str, tuple[float, int]] = {}  # seconds and steps so far
@@ -406,9 +405,8 @@ class _Stage:
 
     def bar(self) -> Any:
         """One for all runs."""
-        total = sum(job.steps for job in self.jobs) * self.batch_size
-        done = total - sum(self.left.values()) * self.batch_size
-        return progress(self.jobs[0].stage, total, "images", done)
+        total = sum(job.steps for job in self.jobs)
+        return progress(self.jobs[0].stage, total, "steps", done=total - sum(self.left.values()))
 
     def begin(self, job: Job) -> None:
         """A process takes a run, perhaps from one that died."""
@@ -420,9 +418,7 @@ class _Stage:
         new = steps - self.running[job.name][1]
         self.running[job.name] = (seconds, steps)
         self.left[job.name] -= new
-        numbers = ", ".join(str(self.number[name]) for name in self.running)
-        words = f"{'run' if len(self.running) == 1 else 'runs'} {numbers} of {len(self.jobs)}"
-        advance(new * self.batch_size, words, self._seconds_left())
+        advance(new, _runs_in_words([self.number[name] for name in self.running]), self._seconds_left())
 
     def end(self, job: Job) -> None:
         """A run is over."""
@@ -447,6 +443,22 @@ class _Stage:
             return max(0, job.steps - steps_done(self.folder / job.name))
         except DataError:  # whoever trains it says what is wrong with it
             return job.steps
+
+
+def _runs_in_words(numbers: Sequence[int]) -> str:
+    """Which runs, in a few characters of a bar.
+
+    Examples
+    --------
+    >>> _runs_in_words([4]), _runs_in_words([2, 4]), _runs_in_words([3, 1, 2])
+    ('run 4', 'runs 2, 4', 'runs 1 to 3')
+    """
+    first, last = min(numbers), max(numbers)
+    if first == last:
+        return f"run {first}"
+    if len(numbers) > 2 and last - first == len(numbers) - 1:
+        return f"runs {first} to {last}"
+    return f"runs {', '.join(map(str, sorted(numbers)))}"
 
 
 def _raise_error(report: Mapping[str, Any], folder: Path) -> None:
