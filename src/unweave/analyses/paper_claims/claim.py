@@ -132,12 +132,12 @@ def _judge(one: Evidence, p: float, tests: int) -> Judgement:
         return Judgement(
             p,
             "holds" if agrees else "does not hold",
-            f"p = {p_text(p)}" + ("" if agrees else ", the opposite"),
+            p_in_words(p) + ("" if agrees else ", the opposite"),
         )
     if one.smallest * tests >= LEVEL:
         among = f" among {tests} tests" if tests > 1 else ""
         return Judgement(p, "not tested", f"so few runs cannot give p < 0.05{among}")
-    return Judgement(p, "not shown", f"p = {p_text(p)}")
+    return Judgement(p, "not shown", p_in_words(p))
 
 
 def absence(judgements: Iterable[tuple[str, float, Judgement]], what: str) -> tuple[float, Verdict, str]:
@@ -203,12 +203,24 @@ def number(value: float) -> str:
 
 
 def p_text(p: float) -> str:
-    """A p-value to two digits.
+    """A p-value to two digits, or three where two would hide on which side of 0.05 it is.
 
-    >>> p_text(0.0213), p_text(0.00001), p_text(1.0)
-    ('0.021', '< 0.0001', '1')
+    >>> p_text(0.0213), p_text(0.04985), p_text(0.00001), p_text(1.0)
+    ('0.021', '0.0498', '< 0.0001', '1')
     """
-    return "< 0.0001" if p < 0.0001 else f"{p:.2g}"
+    if p < 0.0001:
+        return "< 0.0001"
+    text = f"{p:.2g}"
+    return f"{p:.3g}" if text == "0.05" else text
+
+
+def p_in_words(p: float) -> str:
+    """A p-value in a sentence.
+
+    >>> p_in_words(0.0213), p_in_words(0.00001)
+    ('p = 0.021', 'p < 0.0001')
+    """
+    return f"p {p_text(p)}" if p < 0.0001 else f"p = {p_text(p)}"
 
 
 def data_of(table: pd.DataFrame) -> str:
