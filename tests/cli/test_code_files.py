@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -91,3 +93,26 @@ def test_damaged_files(tmp_path, suffix):
     path.write_bytes(b"\xff\x00PAR1")
     with pytest.raises(DataError, match=f"codes{suffix}: not a"):
         read_codes(path)
+
+
+NAMES = [
+    "=1+1.png",
+    "+2.png",
+    "-3.png",
+    "@4.png",
+    "\t5.png",
+    "\n6.png",
+    "\uff1d7.png",
+    "sub/=8.png",
+    "9=.png",
+]
+
+
+def test_names_in_csv_are_no_formulas_and_name_the_same_files(tmp_path):
+    arrays = {"codes": np.zeros((len(NAMES), 1)), "rows": np.arange(len(NAMES)), "files": np.array(NAMES)}
+    write_codes(tmp_path / "codes.csv", arrays)
+    written = pd.read_csv(tmp_path / "codes.csv")["file"].tolist()
+    assert not [name for name in written if name[0] in "=+-@\t\n\uff1d"]
+    assert [Path(name) for name in written] == [Path(name) for name in NAMES]
+    write_codes(tmp_path / "codes.parquet", arrays)
+    assert pd.read_parquet(tmp_path / "codes.parquet")["file"].tolist() == NAMES

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from unweave.arrays import AnyArray
 from unweave.errors import ArgumentError, DataError, shorten
-from unweave.files import check_regular, replacing
+from unweave.files import check_regular, name_in_csv, replacing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,6 +77,8 @@ def write_codes(path: Path, arrays: Mapping[str, Any], space: FactorSpace | None
             return
         frame = _frame(arrays, space)
         if suffix == ".csv":
+            if "file" in frame:
+                frame["file"] = frame["file"].map(name_in_csv)
             frame.to_csv(temporary, index=False)
         else:
             frame.to_parquet(temporary, index=False)
