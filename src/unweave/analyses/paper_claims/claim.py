@@ -24,26 +24,12 @@ import numpy as np
 import pandas as pd
 
 from unweave.analyses.statistics.significance import holm
+from unweave.methods.registry import method_label
 from unweave.metrics import METRICS
 
 Verdict = Literal["holds", "does not hold", "not shown", "not tested"]
 LEVEL = 0.05
 COLUMNS = ["claim", "data", "paper", "measured", "n", "p", "verdict", "reason"]
-# The methods as the papers write them.
-_METHODS = {
-    "vae": "VAE",
-    "beta_vae": "beta-VAE",
-    "beta_tcvae": "beta-TCVAE",
-    "factor_vae": "FactorVAE",
-    "dip_vae_i": "DIP-VAE-I",
-    "dip_vae_ii": "DIP-VAE-II",
-    "annealed_vae": "AnnealedVAE",
-    "full_vae": "FullVAE",
-    "ivae": "iVAE",
-    "idvae": "IDVAE",
-    "ss_ivae": "SS-iVAE",
-    "ss_idvae": "SS-IDVAE",
-}
 
 
 @dataclass(frozen=True)
@@ -174,9 +160,9 @@ def label(method: str, variant: str = "") -> str:
     """A method as the papers write it, with its variant.
 
     >>> label("beta_vae"), label("beta_tcvae", "correlated noise")
-    ('beta-VAE', 'beta-TCVAE (correlated noise)')
+    ('β-VAE', 'β-TCVAE (correlated noise)')
     """
-    name = _METHODS.get(method, method)
+    name = method_label(method)
     return f"{name} ({variant})" if variant else name
 
 

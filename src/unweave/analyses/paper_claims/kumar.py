@@ -80,11 +80,16 @@ def _trade_offs(table: pd.DataFrame) -> list[Claim]:
 def _price(table: pd.DataFrame) -> list[Claim]:
     """What beta-VAE pays: SAP and the reconstruction error rise with beta, and what DIP-VAE-I does not pay."""
     statements = [
-        ("beta_vae", "score", "The SAP of beta-VAE rises with beta", "Table 1: 0.04, 0.08, 0.55 at 1, 4, 60"),
+        (
+            "beta_vae",
+            "score",
+            f"The SAP of {label('beta_vae')} rises with beta",
+            "Table 1: 0.04, 0.08, 0.55 at 1, 4, 60",
+        ),
         (
             "beta_vae",
             "error",
-            "The reconstruction error of beta-VAE rises with beta",
+            f"The reconstruction error of {label('beta_vae')} rises with beta",
             "Table 1: 0.0017, 0.0032, 0.0113",
         ),
     ]
