@@ -112,6 +112,20 @@ def judge(family: Sequence[Evidence]) -> list[Judgement]:
     return [_judge(one, float(p), len(family)) for one, p in zip(family, adjusted, strict=True)]
 
 
+def judge_together(tested: Sequence[tuple[Claim, Evidence | None]]) -> list[Claim]:
+    """Claims with the verdicts on their tests, all of which are one family; a claim without a test stays as it is.
+
+    Examples
+    --------
+    >>> from unweave.analyses.paper_claims.claim import Claim, Evidence, judge_together
+    >>> rises, falls = Claim("(a) It rises", "section 1"), Claim("(a) It falls", "section 1").not_tested("no runs")
+    >>> [claim.verdict for claim in judge_together([(rises, Evidence(0.8, 0.001)), (falls, None)])]
+    ['holds', 'not tested']
+    """
+    judgements = iter(judge([test for _, test in tested if test is not None]))
+    return [claim if test is None else claim.judged(next(judgements)) for claim, test in tested]
+
+
 def _judge(one: Evidence, p: float, tests: int) -> Judgement:
     if p < LEVEL:
         agrees = one.effect > 0
