@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unweave.arrays import AnyArray
 from unweave.errors import ArgumentError, DataError, shorten
 from unweave.files import check_regular, name_in_csv, replacing
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from unweave.arrays import AnyArray
     from unweave.data.factors import FactorSpace
 
 SUFFIXES = (".parquet", ".csv", ".npz")
