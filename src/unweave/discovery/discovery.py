@@ -28,7 +28,7 @@ from unweave.discovery.runs import TrainedRun, final_jobs, pilot_jobs, train_run
 from unweave.discovery.selection import Selected, SettingScores, choose_setting, select_run
 from unweave.discovery.sureness import headline, how_sure, not_discovered
 from unweave.errors import ArgumentError, DataError, UnweaveError
-from unweave.files import read_json, replacing, write_text
+from unweave.files import name_in_csv, read_json, replacing, write_text
 from unweave.parameters import Count, Positive, check_value
 from unweave.progress import progress
 from unweave.training.run import SPEC, WEIGHTS, Run
@@ -391,7 +391,8 @@ def _write(result: Discovery) -> None:
     """Codes, model, explorer, page and summary; each whole or not at all."""
     from unweave.discovery.page import render_page
 
-    text = result.codes.reset_index().to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    codes = result.codes.rename(index=name_in_csv)
+    text = codes.reset_index().to_csv(index=False, float_format="%.6g", lineterminator="\n")
     _write_bytes(result.folder / CODES, text.encode(errors="replace"))
     _copy_model(result)
     if result.factors:

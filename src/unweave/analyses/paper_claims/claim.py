@@ -24,26 +24,12 @@ import numpy as np
 import pandas as pd
 
 from unweave.analyses.statistics.significance import holm
+from unweave.methods.registry import method_label
 from unweave.metrics import METRICS
 
 Verdict = Literal["holds", "does not hold", "not shown", "not tested"]
 LEVEL = 0.05
 COLUMNS = ["claim", "data", "paper", "measured", "n", "p", "verdict", "reason"]
-# The methods as the papers write them.
-_METHODS = {
-    "vae": "VAE",
-    "beta_vae": "beta-VAE",
-    "beta_tcvae": "beta-TCVAE",
-    "factor_vae": "FactorVAE",
-    "dip_vae_i": "DIP-VAE-I",
-    "dip_vae_ii": "DIP-VAE-II",
-    "annealed_vae": "AnnealedVAE",
-    "full_vae": "FullVAE",
-    "ivae": "iVAE",
-    "idvae": "IDVAE",
-    "ss_ivae": "SS-iVAE",
-    "ss_idvae": "SS-IDVAE",
-}
 
 
 @dataclass(frozen=True)
@@ -126,6 +112,20 @@ def judge(family: Sequence[Evidence]) -> list[Judgement]:
     return [_judge(one, float(p), len(family)) for one, p in zip(family, adjusted, strict=True)]
 
 
+def judge_together(tested: Sequence[tuple[Claim, Evidence | None]]) -> list[Claim]:
+    """Claims with the verdicts on their tests, all of which are one family; a claim without a test stays as it is.
+
+    Examples
+    --------
+    >>> from unweave.analyses.paper_claims.claim import Claim, Evidence, judge_together
+    >>> rises, falls = Claim("(a) It rises", "section 1"), Claim("(a) It falls", "section 1").not_tested("no runs")
+    >>> [claim.verdict for claim in judge_together([(rises, Evidence(0.8, 0.001)), (falls, None)])]
+    ['holds', 'not tested']
+    """
+    judgements = iter(judge([test for _, test in tested if test is not None]))
+    return [claim if test is None else claim.judged(next(judgements)) for claim, test in tested]
+
+
 def _judge(one: Evidence, p: float, tests: int) -> Judgement:
     if p < LEVEL:
         agrees = one.effect > 0
@@ -174,9 +174,9 @@ def label(method: str, variant: str = "") -> str:
     """A method as the papers write it, with its variant.
 
     >>> label("beta_vae"), label("beta_tcvae", "correlated noise")
-    ('beta-VAE', 'beta-TCVAE (correlated noise)')
+    ('β-VAE', 'β-TCVAE (correlated noise)')
     """
-    name = _METHODS.get(method, method)
+    name = method_label(method)
     return f"{name} ({variant})" if variant else name
 
 
