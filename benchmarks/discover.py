@@ -13,6 +13,7 @@ import argparse
 import csv
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -77,12 +78,17 @@ def score(codes: np.ndarray, factors: np.ndarray) -> str:
     return f"MIG {uw.metrics.mig(codes, bins).value:.2f}, MCC {mcc.value:.2f}"
 
 
-def best_matches(codes: np.ndarray, factors: np.ndarray, names: list[str]) -> str:
-    """For each known factor the highest rank correlation with a discovered one."""
-    if codes.shape[1] == 0 or not names:
-        return ""
-    matrix = uw.metrics.mcc(codes, factors, method="spearman").details["matrix"]
-    return ", ".join(f"{name} {value:.2f}" for name, value in zip(names, matrix.max(axis=0), strict=True))
+def best_matches(factors: Sequence[uw.discovery.Factor]) -> str:
+    """For each known factor how strongly a discovered one relates to it: rank correlation, or the part that is told."""
+    best: dict[str, tuple[float, str]] = {}
+    for factor in factors:
+        for relation in factor.relations:
+            if relation.is_real:
+                strength = abs(relation.strength)
+                text = f"r {strength:.2f}" if relation.kind == "order" else f"{strength:.0%} told"
+                words = f"{relation.label} {text} by {factor.name}"
+                best[relation.label] = max(best.get(relation.label, (0.0, "")), (strength, words))
+    return ", ".join(words for _, words in best.values())
 
 
 def main() -> None:
@@ -119,18 +125,13 @@ def main() -> None:
             for status in ("reproduced", "all")
         }
         codes = {status: known[chosen].to_numpy() for status, chosen in columns.items()}
-        names = (
-            uw.data.load({"mixed": "rooms3d"}.get(name, name)).space.names
-            if labels and name != "fifty"
-            else []
-        )
         print(
             f"| {name} | {len(result.photographs.distinct)} | {minutes:.1f} min "
             f"({processor_minutes:.1f} of a processor), {result.selected.trained.setting.label}, "
             f"{result.selected.seeds} seeds, {result.run.step:,} steps | "
             f"{len(columns['reproduced'])} and {len(columns['all']) - len(columns['reproduced'])} | "
             f"{result.selected.measured.explained:.2f} | {score(codes['reproduced'], factors)} | "
-            f"{score(codes['all'], factors)} | {best_matches(codes['all'], factors, list(names))} |",
+            f"{score(codes['all'], factors)} | {best_matches(result.factors)} |",
             flush=True,
         )
         print(f"  {result.headline} {result.page.stat().st_size / 1e6:.1f} MB", flush=True)

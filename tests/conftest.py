@@ -23,7 +23,7 @@ def prepared_data():
 @pytest.fixture(scope="session")
 def dsprites(prepared_data):
     """The real dSprites."""
-    return uw.data.load("dsprites", prepared_data / "dsprites")
+    return uw.data.find("dsprites").load(prepared_data / "dsprites")
 
 
 # --- how many reference values were compared ---------------------------------------------------------

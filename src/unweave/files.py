@@ -32,6 +32,8 @@ _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 _SCRATCH, _IN_USE = "unweave-", ".in-use"
 _HASH = "sha256"
+# With what a formula begins in a spreadsheet; in some also in the wide form of East Asian text.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 # --- writing ---------------------------------------------------------------------------------------
@@ -163,6 +165,21 @@ def write_hashed_json(path: Path, content: Mapping[str, Any], default: Callable[
     """
     text = json.dumps(content, default=default)
     write_text(path, json.dumps({**json.loads(text), _HASH: _hash(json.loads(text))}))
+
+
+def name_in_csv(name: str) -> str:
+    """The name of a file for a cell of a CSV file: a spreadsheet takes none for a formula.
+
+    A cell that begins with =, +, -, @, a tab or the end of a line may be computed by the program that opens the file,
+    and names of files may come from a stranger. Such a name gets "./" in front, which names the same file; a quotation
+    mark, as others write it, would not.
+
+    Examples
+    --------
+    >>> name_in_csv("=1+1.png"), name_in_csv("cats/-1.png")
+    ('./=1+1.png', 'cats/-1.png')
+    """
+    return f"./{name}" if name.startswith(_FORMULA) else name
 
 
 def append_text(path: Path, text: str) -> None:

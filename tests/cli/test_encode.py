@@ -117,6 +117,35 @@ def test_scores_of_what_was_encoded(run, trained):
     assert run("score", "other.npz", "other.npz", *options)[0] == 2
 
 
+def test_each_format_of_codes_gives_the_same_scores(run, trained):
+    metrics = "mig,dci,sap,linear_r2,gaussian_total_correlation"
+    scores = {}
+    for name in ("codes.npz", "codes.parquet", "codes.CSV"):
+        assert run("encode", "run", "-o", name)[0] == 0
+        code, printed, errors = run("score", name, "--metrics", metrics, "--format", "json")
+        assert code == 0
+        assert f"note: {name}: 8 of 12 rows have factors" in errors
+        scores[name] = {row["metric"]: row["value"] for row in json.loads(printed)}
+    assert scores["codes.parquet"].keys() == scores["codes.npz"].keys() > {"mig", "dci"}
+    assert scores["codes.parquet"] == pytest.approx(scores["codes.npz"], rel=1e-5)
+    assert scores["codes.CSV"] == pytest.approx(scores["codes.npz"], rel=1e-5, abs=1e-7)
+    code, compared, _ = run("score", "codes.npz", "codes.parquet", "--metrics", "mig", "--format", "csv")
+    assert code == 0
+    assert compared.splitlines()[0] == "metric,codes.npz,codes.parquet"
+
+
+def test_score_names_the_formats_it_reads(run, trained):
+    for name in ("codes.txt", "codes"):
+        np.savetxt(name, np.zeros((3, 2)))
+        code, _, errors = run("score", name)
+        assert code == 2
+        assert f"file = '{name}': needs a name that ends in .parquet, .csv, .npz" in errors
+    assert run("encode", "run", "-o", "codes.parquet")[0] == 0
+    code, _, errors = run("score", "codes.parquet", "--factors-key", "y")
+    assert code == 2
+    assert "--factors-key = 'y': names an array of an .npz file, and codes.parquet is a table" in errors
+
+
 def test_pictures_of_chosen_images(run, trained):
     code, printed, _ = run("show", "run", "--rows", "0,31.png", "--at-most", "1", "-o", "rows.png")
     assert (code, printed) == (0, "rows.png\n")

@@ -247,8 +247,8 @@ def test_score_says_what_is_wrong_with_a_file(run, codes_file):
         assert "pickle" not in errors
     np.save(codes_file.parent / "one.npy", np.zeros((3, 2)))
     code, _, errors = run("score", codes_file.parent / "one.npy", "--metrics", "mig")
-    assert code == 1
-    assert "needs an .npz file with 'codes' and 'factors'" in " ".join(errors.split())
+    assert code == 2
+    assert "one.npy': needs a name that ends in .parquet, .csv, .npz" in " ".join(errors.split())
 
 
 def test_score_needs_a_metric(run, codes_file):

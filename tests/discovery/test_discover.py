@@ -70,6 +70,21 @@ def test_the_folder_has_everything(photos, tmp_path, capsys):
     assert "12 photographs" in repr(result)
 
 
+def test_codes_can_be_opened_in_a_spreadsheet(photos, tmp_path):
+    names = sorted(path.name for path in photos.iterdir())
+    for old, new in zip(names, ("=1+1", "-2", "@3"), strict=False):
+        (photos / old).rename(photos / f"{new}.png")
+    result = uw.discover(photos, out=tmp_path / "out", **QUICK)
+    files = pd.read_csv(tmp_path / "out" / "codes.csv")["file"].tolist()
+    assert {"./=1+1.png", "./-2.png", "./@3.png"} < set(files)
+    assert not [name for name in files if name[0] in "=+-@"]
+    assert all((photos / name).is_file() for name in files)
+    assert "=1+1.png" in result.codes.index
+    labels = tmp_path / "labels.csv"  # what is written is read again as the same files
+    labels.write_text("file,size\n" + "\n".join(f"{name},{n}" for n, name in enumerate(files)))
+    assert uw.data.load(str(photos), labels=str(labels)).files == result.photographs.names
+
+
 @pytest.mark.parametrize("interrupted_at", [3, 8], ids=["while choosing", "while training anew"])
 def test_the_same_call_goes_on_to_the_same_bits(photos, tmp_path, monkeypatch, interrupted_at):
     whole = uw.discover(photos, out=tmp_path / "whole", **QUICK)

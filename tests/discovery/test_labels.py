@@ -92,3 +92,31 @@ def test_labels_that_say_nothing_are_named():
         "same": "all photographs that have it have the same",
     }
     assert relate(np.zeros((50, 1)), [few, same]) == [[]]
+
+
+def test_numbers_that_a_factor_tells_in_no_order():
+    """An angle, by how far it is from the back; and numbers that stand for categories."""
+    rng = np.random.default_rng(0)
+    angle = rng.permutation(np.arange(300)) * 1.2
+    kind = rng.integers(0, 6, 300).astype(float)
+    codes = np.stack([np.abs(angle - 180), np.array([3, 0, 5, 1, 4, 2])[kind.astype(int)] + 0.0], axis=1)
+    codes += rng.normal(0, 0.05, codes.shape)
+    labels = [LabelColumn("angle", angle, ()), LabelColumn("kind", kind, ())]
+    (of_angle, no_kind), (no_angle, of_kind) = relate(codes, labels)
+    assert abs(spearmanr(codes[:, 0], angle)[0]) < 0.1
+    assert (of_angle.kind, of_kind.kind) == ("information", "information")
+    assert of_angle.strength > 0.5
+    assert of_kind.strength > 0.75
+    assert of_angle.is_real
+    assert of_kind.is_real
+    assert not no_kind.is_real
+    assert not no_angle.is_real
+
+
+def test_two_tests_of_a_number_give_no_more_false_alarms_than_one():
+    rng = np.random.default_rng(0)
+    alarms = 0
+    for repetition in range(200):
+        label = LabelColumn("x", rng.integers(0, 10, 60).astype(float), ())
+        alarms += relate(rng.normal(size=(60, 1)), [label], seed=repetition)[0][0].is_real
+    assert 2 <= alarms <= 18  # 5 % of 200 is 10; 0.998 of a binomial distribution is within

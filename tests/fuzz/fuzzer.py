@@ -355,12 +355,18 @@ def _data_files(root):
         "a.zip": lambda f: list(read_members(f / "a.zip", lambda name: True)),
         "a.tar.gz": lambda f: list(read_members(f / "a.tar.gz", lambda name: True)),
     }
-    from unweave.cli.score import _read_arrays as _read
+    from unweave.cli.code_files import SUFFIXES, read_codes, write_codes
 
-    np.savez(folder / "b.npz", codes=np.arange(12.0).reshape(6, 2), factors=array)
-    readers["b.npz"] = lambda f: [
-        (key, value.tolist()) for key, value in _read(f / "b.npz", "codes", "factors").items()
-    ]
+    space = uw.data.FactorSpace(["size", "shape"], [6, 2], value_names={"shape": ["square", "ball"]})
+    arrays = {"codes": np.arange(12.0).reshape(6, 2), "rows": np.arange(6), "log_variance": np.ones((6, 2))}
+    for suffix in SUFFIXES:
+        name = f"b{suffix}"
+        write_codes(
+            folder / name, {**arrays, "factors": np.stack([np.arange(6), np.arange(6) % 2], 1)}, space
+        )
+        readers[name] = lambda f, name=name: [
+            (key, value.tolist()) for key, value in read_codes(f / name).items()
+        ]
     with contextlib.suppress(UnweaveError):
         decompress((folder / "a.Z").read_bytes(), "a.Z")
         readers["a.Z"] = lambda f: decompress((f / "a.Z").read_bytes(), "a.Z")

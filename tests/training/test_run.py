@@ -57,6 +57,27 @@ def test_a_code_does_not_depend_on_the_images_next_to_it(run, data):
     np.testing.assert_array_equal(alone, run.encode(data)[:5])
 
 
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize(
+    ("method", "architecture"), [("beta_vae", "mlp"), ("factor_vae", "conv"), ("beta_vae", "conv_dlib")]
+)
+def test_codes_have_the_same_bits_just_trained_and_loaded(method, architecture, fast, tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (70, 64, 64, 1), np.uint8)
+    data = uw.data.from_arrays(images, name="noise")
+    options = {"steps": 2, "batch_size": 8, "out": tmp_path / "run", "pictures": False, "fast": fast}
+    model = uw.methods.create(method, data, latent_size=3, architecture=architecture)
+    trained = uw.train(model, data, **options)
+    loaded = uw.load(tmp_path / "run")
+    again = uw.train(
+        uw.methods.create(method, data, latent_size=3, architecture=architecture), data, **options
+    )
+    assert again.finished
+    for other in (loaded, again):
+        np.testing.assert_array_equal(other.posterior(data), trained.posterior(data))
+        np.testing.assert_array_equal(other.decode(np.eye(3)), trained.decode(np.eye(3)))
+        np.testing.assert_array_equal(other.sample(5), trained.sample(5))
+
+
 @pytest.mark.parametrize(
     "form",
     [

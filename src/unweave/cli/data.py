@@ -75,6 +75,7 @@ def info(
     """Show everything that is known about a data set."""
     load_extensions(imports)
     from unweave.data import registry
+    from unweave.data.storage.elsewhere import kept_elsewhere
     from unweave.data.storage.status import describe, status
 
     recipe = registry.find(name)
@@ -90,6 +91,8 @@ def info(
         ("state", _state_text(state)),
         ("folder", str(state.folder)),
     ]
+    known = kept_elsewhere(name, _folder_of(name, folder).parent)
+    facts += [("prepared from", f"{originals}, in {kept}") for kept, originals, _ in known]
     for file in state.files:
         size = "not known" if file.source.size is None else f"{file.source.size} bytes"
         facts += [("file", file.source.name), ("  address", file.source.url), ("  size", size)]
@@ -146,6 +149,12 @@ def clean_sets(
     drawn: Annotated[
         bool, typer.Option("--drawn", help="Also rendered images: they are drawn again.")
     ] = False,
+    elsewhere: Annotated[
+        bool,
+        typer.Option(
+            "--elsewhere", help="Also what is prepared from files outside this folder: it is prepared again."
+        ),
+    ] = False,
     yes: Yes = False,
     format: Format = None,
     folder: Folder = None,
@@ -157,7 +166,8 @@ def clean_sets(
     from unweave.data.storage.clean import removable_data
 
     recipes = [registry.find(name) for name in dict.fromkeys(names or registry.names())]
-    every = [removable_data(r, _folder_of(r.name, folder), sources=sources, drawn=drawn) for r in recipes]
+    which = {"sources": sources, "drawn": drawn, "elsewhere": elsewhere}
+    every = [removable_data(recipe, _folder_of(recipe.name, folder), **which) for recipe in recipes]
     clean([each for removables in every for each in removables], yes, format)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from unweave.cli import output
+from unweave.cli.code_files import CODES_KEY, FACTORS_KEY, check_suffix, read_codes
 from unweave.cli.options import Format, Imports, Seed, load_extensions
 from unweave.cli.score_table import (
     Bootstrap,
@@ -24,15 +23,16 @@ from unweave.cli.score_table import (
     write_json,
 )
 from unweave.errors import ArgumentError, DataError, UnweaveError
-from unweave.files import check_can_write, check_regular
+from unweave.files import check_can_write
 
 
 def score(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="CODES.npz...",
-            help="Arrays of codes (n, D), factors (n, K), perhaps 'log_variance' (n, D). Several files are compared.",
+            metavar="CODES...",
+            help="What 'unweave encode' writes (.parquet, .csv), or arrays (.npz) of codes (n, D), factors (n, K), "
+            "perhaps 'log_variance' (n, D). Several files are compared.",
         ),
     ],
     names: Annotated[
@@ -44,8 +44,12 @@ def score(
             show_default=False,
         ),
     ] = None,
-    codes_key: Annotated[str, typer.Option(help="The name of the array of codes.")] = "codes",
-    factors_key: Annotated[str, typer.Option(help="The name of the array of factors.")] = "factors",
+    codes_key: Annotated[
+        str, typer.Option(help="The name of the array of codes, in .npz files.")
+    ] = CODES_KEY,
+    factors_key: Annotated[
+        str, typer.Option(help="The name of the array of factors, in .npz files.")
+    ] = FACTORS_KEY,
     test: Annotated[
         Path | None, typer.Option(help="Other points to judge learned metrics on.", show_default=False)
     ] = None,
@@ -57,7 +61,10 @@ def score(
     format: Format = None,
     imports: Imports = None,
 ) -> int:
-    """Score codes that any encoder made, kept in .npz files.
+    """Score codes that any encoder made, kept in .parquet, .csv or .npz files.
+
+    In a table the codes are code_0, code_1, ..., their variances variance_0, ...; every column but these, row and file
+    is a factor. Text is numbered, alphabetically where the file does not say in which order.
 
     What does not apply to the arrays is left out, with the reason. Factors that are NaN are not known: metrics that
     need factors use the other rows.
@@ -72,6 +79,8 @@ def score(
         room.METRICS.check(name)
     if test is not None and len(files) > 1:
         raise ArgumentError("--test", str(test), "is for one file of codes, not for several")
+    for path in [*files, *([] if test is None else [test])]:
+        check_suffix(path, "file")
     read = {label: _read(path, codes_key, factors_key) for label, path in _labels(files).items()}
     judged: Any = None
     if test is not None:
@@ -152,7 +161,7 @@ def _score(name: str, arrays: _Arrays, judged: Any, seed: int, options: dict[str
 def _labels(files: list[Path]) -> dict[str, Path]:
     """Files by what their columns are called: their names, or as many parts of their paths as tell them apart."""
     if len({path.absolute() for path in files}) != len(files):
-        raise ArgumentError("CODES.npz", [str(path) for path in files], "names a file twice")
+        raise ArgumentError("CODES", [str(path) for path in files], "names a file twice")
     depth = 1
     while True:
         labels = [str(Path(*path.absolute().parts[-depth:])) for path in files]
@@ -162,63 +171,17 @@ def _labels(files: list[Path]) -> dict[str, Path]:
 
 
 def _read(path: Path, codes_key: str, factors_key: str) -> _Arrays:
-    """The arrays of an .npz file; rows of which a factor is NaN are not labelled."""
+    """The arrays of a file; rows of which a factor is NaN are not labelled."""
     import numpy as np
 
-    arrays = _read_arrays(path, codes_key, factors_key)
-    codes, factors, log_variance = arrays[codes_key], arrays.get(factors_key), arrays.get("log_variance")
+    arrays = read_codes(path, codes_key, factors_key)
+    codes, factors, log_variance = arrays["codes"], arrays.get("factors"), arrays.get("log_variance")
     labelled = None
     if factors is not None and factors.dtype.kind == "f" and len(factors) == len(codes):
         known = ~np.isnan(factors.reshape(len(factors), -1)).any(axis=1)
         if not known.any():
-            raise DataError(f"{path}: no row of {factors_key!r} is without NaN")
+            raise DataError(f"{path}: no row of its factors is without NaN")
         if not known.all():
             labelled, factors = np.flatnonzero(known), factors[known]
             output.show_note(f"{path}: {len(labelled):,} of {len(codes):,} rows have factors")
     return _Arrays(codes, factors, log_variance, labelled)
-
-
-def _read_arrays(path: Path, codes_key: str, factors_key: str) -> dict[str, Any]:
-    import numpy as np
-
-    if path.exists():
-        check_regular(path)
-    try:
-        with path.open("rb") as file:
-            if not zipfile.is_zipfile(file):  # numpy would take it for a pickle, and say so
-                raise DataError(
-                    f"{path}: not an .npz file of plain arrays: needs an .npz file with 'codes' and 'factors'"
-                )
-            file.seek(0)
-            arrays = np.load(file, allow_pickle=False)
-            for key, option, needed in (
-                (codes_key, "--codes-key", True),
-                (factors_key, "--factors-key", factors_key != "factors"),
-            ):
-                if needed and key not in arrays:
-                    raise DataError(f"{path}: has no array {key!r}, only {sorted(arrays)}; {option} names it")
-            _check_headers(path)
-            return {key: arrays[key] for key in (codes_key, factors_key, "log_variance") if key in arrays}
-    except FileNotFoundError as error:
-        raise ArgumentError("file", str(path), "there is no such file") from error
-    except (
-        OSError,
-        ValueError,
-        EOFError,
-        LookupError,
-        MemoryError,
-        RuntimeError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
-        raise DataError(f"{path}: not an .npz file of plain arrays ({error})") from error
-
-
-def _check_headers(path: Path) -> None:
-    """Refuse arrays with damaged headers, of which NumPy would make what it can."""
-    from unweave.data.files.npy import read_npy_header
-
-    with zipfile.ZipFile(path) as archive:
-        for name in archive.namelist():
-            with archive.open(name) as stream:
-                read_npy_header(stream)

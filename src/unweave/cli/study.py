@@ -303,10 +303,12 @@ def claims(
 
 def _claim_cell(value: Any, format: str | None) -> Any:
     """A cell; a p-value is rounded for people."""
+    from unweave.analyses.paper_claims.claim import p_text
+
     if isinstance(value, float):
         if math.isnan(value):
             return None
-        return value if format in ("csv", "json") else "< 0.0001" if value < 0.0001 else f"{value:.2g}"
+        return value if format in ("csv", "json") else p_text(value)
     return value
 
 

@@ -12,6 +12,7 @@ from unweave.data.dataset import Dataset
 from unweave.data.factors import FactorSpace
 from unweave.data.recipe import Recipe, SourceFile
 from unweave.data.split import LABELLED, Split, labelled_part, parse_split, random_part
+from unweave.data.storage.elsewhere import only_read
 from unweave.data.storage.prepared import data_folder
 from unweave.errors import ArgumentError
 from unweave.parameters import Count, check_value, defaults
@@ -73,11 +74,12 @@ def load(
         a name of :func:`names`, or the path of a folder of images. The factors of a folder are in its
         ``factors.csv``; one without that file has no factors. More choices: :func:`from_folder`.
     folder
-        where the files of a data set by name are; by default its own folder below :func:`data_folder`.
+        where the files of a data set by name are; by default its own folder below :func:`data_folder`. Files elsewhere
+        are only read: what is prepared from them is kept below :func:`data_folder`, unless ``folder`` has it already.
     image_size
         the side of the images in pixels; by default as they are. Those of a folder are cut to a square around their
         centre and resized. Those of a data set by name can only become smaller: k x k pixels become their mean where
-        the old side is a multiple of the new one, else by Pillow's Lanczos filter. Done once, and kept in ``folder``.
+        the old side is a multiple of the new one, else by Pillow's Lanczos filter. Done once, and kept.
     split
         a part of it: "train" or "test" of a data set that has such parts (CelebA, 3D Chairs, MNIST, Fashion-MNIST,
         SmallNORB); or of any, (0.8, seed) for a random 80 % of the rows and ("test", 0.8, seed) for all others, and
@@ -126,13 +128,14 @@ def load(
         raise ArgumentError("split", part, message)
     if size is not None and recipe.image_shape is not None:
         check_image_size(recipe.name, recipe.image_shape, size)  # before anything is loaded
-    path = data_folder() / recipe.name if folder is None else Path(folder)
-    data = recipe.load(path) if part is None else recipe.splits[part](path).with_parts(split=part)
-    if size is None:
-        return data
-    # The content of a published data set is fixed: a few images show whether it is the one.
-    few = FEW if RECIPES.is_builtin(recipe.name) else None
-    return with_image_size(data, size, path if part is None else path / part, most=few)
+    path = data_folder() / recipe.name if folder is None else Path(folder).expanduser()
+    with only_read(recipe.name, path, recipe.files, data_folder()):
+        data = recipe.load(path) if part is None else recipe.splits[part](path).with_parts(split=part)
+        if size is None:
+            return data
+        # The content of a published data set is fixed: a few images show whether it is the one.
+        few = FEW if RECIPES.is_builtin(recipe.name) else None
+        return with_image_size(data, size, path if part is None else path / part, most=few)
 
 
 def check_name(name: str | Path) -> None:

@@ -29,7 +29,7 @@ from unweave.discovery.selection import Selected, SettingScores, choose_setting,
 from unweave.discovery.sureness import headline, how_sure, not_discovered
 from unweave.discovery.trainers import Trainer, create_trainer, default_processes
 from unweave.errors import ArgumentError, DataError, DiskFullError, UnweaveError
-from unweave.files import is_full, read_json, replacing, write_text
+from unweave.files import is_full, name_in_csv, read_json, replacing, write_text
 from unweave.parameters import Count, Positive, check_value
 from unweave.progress import progress
 from unweave.training.run import SPEC, WEIGHTS, Run
@@ -424,7 +424,8 @@ def _write(result: Discovery) -> None:
     """Codes, model, explorer, page and summary; each whole or not at all."""
     from unweave.discovery.page import render_page
 
-    text = result.codes.reset_index().to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    codes = result.codes.rename(index=name_in_csv)
+    text = codes.reset_index().to_csv(index=False, float_format="%.6g", lineterminator="\n")
     _write_bytes(result.folder / CODES, text.encode(errors="replace"))
     _copy_model(result)
     if result.factors:

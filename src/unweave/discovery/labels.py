@@ -19,6 +19,7 @@ from unweave.files import read_bytes
 FEWEST_LABELLED = 10  # below this, no relation can be seen
 _PERMUTATIONS = 999
 _BINS = 8
+_MOST_VALUES = 32  # of a number: more are taken in equal parts
 _LIMIT = 1 << 28
 
 
@@ -55,8 +56,9 @@ class Relation:
     label
         the column's name.
     kind
-        "order": rank correlation, from -1 to 1; "category": the part of the label's entropy that is known from the
-        factor, from 0 to 1, less what chance gives.
+        "order": rank correlation, from -1 to 1; "information": the part of the label's entropy that is known from the
+        factor, from 0 to 1, less what chance gives. Of numbers it is "information" where that is above the square
+        of the rank correlation, as for angles and numbers that stand for categories.
     strength
         that number.
     p
@@ -125,8 +127,8 @@ def read_labels(path: Path | str, names: Sequence[str], unreadable: Sequence[str
 def relate(codes: FloatArray, labels: Sequence[LabelColumn], seed: int = 0) -> list[list[Relation]]:
     """For each column of codes (n, K) its relation to every label.
 
-    Numbers with more than two values are compared by rank correlation, others by mutual information with the factor in
-    eight equal parts; p is from permutations of the labels, times the number of comparisons.
+    Categories are compared by mutual information with the factor in eight equal parts, numbers of more than two values
+    by rank correlation, too: the larger counts. p is from permutations of the labels, times the number of comparisons.
 
     Examples
     --------
@@ -165,22 +167,37 @@ def _relation(code: FloatArray, label: LabelColumn, comparisons: int, rng: np.ra
 
     rows = label.known
     values, code = label.values[rows], code[rows]
-    shuffled = np.stack([rng.permutation(len(values)) for _ in range(_PERMUTATIONS)])
+    orders = [np.arange(len(values)), *(rng.permutation(len(values)) for _ in range(_PERMUTATIONS))]
+    parts, groups = _parts(code), _groups(label, values)
+    told = np.array([_information(parts, groups[order]) for order in orders])  # as it is, and by chance
+    chance = told[1:].mean()
+    share = max(0.0, (told[0] - chance) / max(_entropy(np.bincount(groups)) - chance, 1e-9))
     if label.categories or len(np.unique(values)) <= 2:
-        kind, parts = "category", _parts(code)
-        groups = np.unique(values, return_inverse=True)[1]
-        entropy = _entropy(np.bincount(groups))
-        by_chance = np.array([_information(parts, groups[order]) for order in shuffled])
-        raw = _information(parts, groups)
-        strength = max(0.0, (raw - by_chance.mean()) / max(entropy - by_chance.mean(), 1e-9))
+        kind, strength, p = "information", share, _p_values(told[None])[0]
     else:
-        kind = "order"
         first, second = (_standard(rankdata(each)) for each in (code, values))
-        raw = abs(float(first @ second))
-        by_chance = np.abs(second[shuffled] @ first)
-        strength = round(float(first @ second), 9)
-    p = (1 + int((by_chance >= raw - 1e-12).sum())) / (_PERMUTATIONS + 1)
-    return Relation(label.name, kind, float(strength), min(1.0, p * comparisons), len(values))
+        correlations = second[np.stack(orders)] @ first
+        # The better of two tests, compared with the better of the two by chance.
+        p = _p_values(-_p_values(np.stack([told, np.abs(correlations)]), of_all=True).min(axis=0)[None])[0]
+        in_order = correlations[0] ** 2 >= share
+        kind = "order" if in_order else "information"
+        strength = round(float(correlations[0]), 9) if in_order else share
+    return Relation(label.name, kind, float(strength), min(1.0, float(p) * comparisons), len(values))
+
+
+def _p_values(statistics: FloatArray, of_all: bool = False) -> FloatArray:
+    """The share of values (tests, 1 + permutations) at least as large as the first of a test, or as each of them."""
+    ordered = np.sort(statistics, axis=1)
+    wanted = statistics if of_all else statistics[:, :1]
+    below = np.stack([np.searchsorted(row, each - 1e-12) for row, each in zip(ordered, wanted, strict=True)])
+    p: FloatArray = 1 - below / statistics.shape[1]
+    return p if of_all else p[:, 0]
+
+
+def _groups(label: LabelColumn, values: FloatArray) -> IntArray:
+    """Labels as whole numbers from 0; numbers of many values in equal parts."""
+    groups = np.unique(values, return_inverse=True)[1]
+    return groups if label.categories or groups.max() < _MOST_VALUES else _parts(values)
 
 
 def _standard(ranks: AnyArray) -> FloatArray:
@@ -197,8 +214,8 @@ def _parts(code: FloatArray) -> IntArray:
 
 
 def _information(first: IntArray, second: IntArray) -> float:
-    table = np.zeros((first.max() + 1, second.max() + 1))
-    np.add.at(table, (first, second), 1)
+    shape = (first.max() + 1, second.max() + 1)
+    table = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape)
     return _entropy(table.sum(axis=1)) + _entropy(table.sum(axis=0)) - _entropy(table.ravel())
 
 

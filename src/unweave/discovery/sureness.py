@@ -141,13 +141,13 @@ def relation_words(relations: Sequence[Relation]) -> list[str]:
 
     Examples
     --------
-    >>> relation_words([Relation("x", "order", -0.9, 0.01, 40), Relation("kind", "category", 0.1, 0.8, 40)])
+    >>> relation_words([Relation("x", "order", -0.9, 0.01, 40), Relation("kind", "information", 0.1, 0.8, 40)])
     ['Falls with “x”: rank correlation -0.90 (40 labelled photographs).', 'No relation beyond chance to “kind”.']
     """
     texts = []
     for relation in relations:
         of = f"{relation.labelled} labelled photographs"
-        if relation.is_real and relation.kind == "category":
+        if relation.is_real and relation.kind == "information":
             texts.append(f"“{relation.label}”: tells {relation.strength:.0%} of it ({of}).")
         elif relation.is_real:
             way = "Rises" if relation.strength > 0 else "Falls"

@@ -128,10 +128,9 @@ def render_page(
         run.method.check_data(data)
     given = _names(runs, names)
     block = ArrayBlock()
-    with progress("Explorer", len(runs) + 1, "models", transient=True) as advance:
+    with progress("Explorer", len(runs), "models", transient=True) as advance:
         observations = draw_observations(data)
         content: dict[str, Any] = {"observations": observation_content(observations, block)}
-        advance(1)
         models, codes = [], []
         for run, of_run in zip(runs, given, strict=True):
             codes.append(codes_of(run.method, observations))

@@ -21,6 +21,7 @@ from unweave.analyses.downstream import LEARNERS
 from unweave.analyses.variants import variant_order
 from unweave.data.registry import RECIPES
 from unweave.evaluation.model_metrics import MODEL_METRICS
+from unweave.methods.registry import method_label
 from unweave.metrics import METRICS
 from unweave.study.results import split_metric
 
@@ -54,7 +55,7 @@ def method_name(method: str, *details: str) -> str:
     >>> method_name("ss_idvae", "u predicted", "labelled 100")
     'SS-IDVAE (u predicted, labelled 100)'
     """
-    name = methods.describe(method).label if method in methods.METHODS else method.replace("_", " ")
+    name = method_label(method)
     present = [detail for detail in details if detail]
     return f"{name} ({', '.join(present)})" if present else name
 

@@ -96,6 +96,17 @@ def describe(name: str) -> MethodInfo:
     return info
 
 
+def method_label(name: str) -> str:
+    """A method's name for people, as the papers write it; of one that is not known here, its name with spaces.
+
+    Examples
+    --------
+    >>> method_label("beta_tcvae"), method_label("of_another_package")
+    ('β-TCVAE', 'of another package')
+    """
+    return describe(name).label if name in METHODS else name.replace("_", " ")
+
+
 def hyperparameters(name: str) -> dict[str, Any]:
     """A method's hyperparameters and their defaults.
 

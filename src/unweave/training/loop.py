@@ -34,7 +34,7 @@ from unweave.training.devices import create_fabric
 from unweave.training.history import append_record, read_history, restart_history
 from unweave.training.interrupts import Interrupts, interruption
 from unweave.training.planning import plan
-from unweave.training.run import FAILURE, HISTORY, SPEC, STATE, WEIGHTS, Run, steps_done
+from unweave.training.run import FAILURE, HISTORY, SPEC, STATE, WEIGHTS, Run, steps_done, to_fast_form
 from unweave.training.spec import RunSpec
 from unweave.training.stage import take_saved_stages, train_stages
 
@@ -105,7 +105,8 @@ def train(
     compile
         ``torch.compile`` the method (for GPUs).
     fast
-        on a CPU, use the faster forms of the same networks (equal to rounding).
+        on a CPU, train with the faster forms of the same networks (equal to rounding). Codes of the run are computed
+        with these in any case.
     keep_memory
         let this process keep memory that tensors free, instead of asking the system for it at every step. It changes
         the allocator of the whole process (:func:`unweave.networks.keep_freed_memory`), so it is off unless asked for.
@@ -160,7 +161,8 @@ def train(
         if fabric.device.type == "cpu" and fast:
             accelerate(method)
         method.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        if finished is not None:  # in the same form as after training: its scores have the same bits
+        if finished is not None:
+            to_fast_form(method)
             for callback in callbacks if fabric.global_rank == 0 else ():
                 callback.on_already_finished(finished)
             return finished
@@ -168,6 +170,7 @@ def train(
         session.resume()
         fabric.barrier()
         session.train(schedule)
+        to_fast_form(method)
     return session.run
 
 

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from unweave.analyses.paper_claims.claim import Evidence, Judgement, absence, judge, number
+from unweave.analyses.paper_claims.claim import Evidence, Judgement, absence, judge, label, number
+from unweave.figures.style import method_name
+from unweave.methods import KL, METHODS, describe, register_method
 
 
 def test_the_verdict_follows_direction_and_p():
@@ -52,3 +54,21 @@ def test_having_seen_no_relation_is_not_evidence_of_none():
 )
 def test_numbers_for_people(value, text):
     assert number(value) == text
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_claims_call_methods_as_figures_do(name):
+    assert label(name) == method_name(name) == describe(name).label
+    assert label(name, "a variant") == f"{describe(name).label} (a variant)"
+
+
+def test_claims_know_the_label_of_a_method_of_a_user():
+    @register_method("half_vae", label="½-VAE")
+    def half_vae(beta: float = 0.5):
+        return [KL(beta)]
+
+    try:
+        assert label("half_vae") == "½-VAE"
+    finally:
+        METHODS.unregister("half_vae")
+    assert label("half_vae") == "half vae"

@@ -39,7 +39,7 @@ def test_a_higher_score_at_a_higher_error_is_no_better_trade(simulate, verdicts)
             ("unsupervised.l2", "mean"): 30 + 30 * dip + rng.normal(0, 1),
         }
 
-    assert verdicts(kumar_claims(simulate(GRID, score)), "SAP and", "than beta-VAE") == ["not shown"]
+    assert verdicts(kumar_claims(simulate(GRID, score)), "SAP and", "than β-VAE") == ["not shown"]
 
 
 def test_one_seed_of_one_strength_is_not_tested(simulate, verdicts):

@@ -32,11 +32,11 @@ def test_mig_falls_rises_or_does_neither(simulate, verdicts, factor, verdict):
 def test_terms_unchanged_or_not(simulate, verdicts):
     same = yang_claims(simulate(GRID, score_with(), seeds=8, correlations=(0.0, 0.9)))
     assert verdicts(same, "nearly unchanged") == ["holds"] * 6
-    assert verdicts(same, "beta-TCVAE", "KL") == ["not shown"]
+    assert verdicts(same, "β-TCVAE", "KL") == ["not shown"]
     half = yang_claims(simulate(GRID, score_with(cost=0.5), seeds=8, correlations=(0.0, 0.9)))
     assert verdicts(half, "nearly unchanged") == ["does not hold"] * 6
-    assert verdicts(half, "beta-TCVAE", "lower:") == ["holds"] * 2
-    assert verdicts(half, "beta-TCVAE", "higher") == ["does not hold"]
+    assert verdicts(half, "β-TCVAE", "lower:") == ["holds"] * 2
+    assert verdicts(half, "β-TCVAE", "higher") == ["does not hold"]
     # A change of a tenth is where the margin ends.
     edge = yang_claims(simulate(GRID, score_with(cost=0.9), seeds=8, correlations=(0.0, 0.9)))
     assert verdicts(edge, "nearly unchanged") == ["not shown"] * 6

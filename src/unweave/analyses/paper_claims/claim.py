@@ -24,26 +24,12 @@ import numpy as np
 import pandas as pd
 
 from unweave.analyses.statistics.significance import holm
+from unweave.methods.registry import method_label
 from unweave.metrics import METRICS
 
 Verdict = Literal["holds", "does not hold", "not shown", "not tested"]
 LEVEL = 0.05
 COLUMNS = ["claim", "data", "paper", "measured", "n", "p", "verdict", "reason"]
-# The methods as the papers write them.
-_METHODS = {
-    "vae": "VAE",
-    "beta_vae": "beta-VAE",
-    "beta_tcvae": "beta-TCVAE",
-    "factor_vae": "FactorVAE",
-    "dip_vae_i": "DIP-VAE-I",
-    "dip_vae_ii": "DIP-VAE-II",
-    "annealed_vae": "AnnealedVAE",
-    "full_vae": "FullVAE",
-    "ivae": "iVAE",
-    "idvae": "IDVAE",
-    "ss_ivae": "SS-iVAE",
-    "ss_idvae": "SS-IDVAE",
-}
 
 
 @dataclass(frozen=True)
@@ -126,18 +112,32 @@ def judge(family: Sequence[Evidence]) -> list[Judgement]:
     return [_judge(one, float(p), len(family)) for one, p in zip(family, adjusted, strict=True)]
 
 
+def judge_together(tested: Sequence[tuple[Claim, Evidence | None]]) -> list[Claim]:
+    """Claims with the verdicts on their tests, all of which are one family; a claim without a test stays as it is.
+
+    Examples
+    --------
+    >>> from unweave.analyses.paper_claims.claim import Claim, Evidence, judge_together
+    >>> rises, falls = Claim("(a) It rises", "section 1"), Claim("(a) It falls", "section 1").not_tested("no runs")
+    >>> [claim.verdict for claim in judge_together([(rises, Evidence(0.8, 0.001)), (falls, None)])]
+    ['holds', 'not tested']
+    """
+    judgements = iter(judge([test for _, test in tested if test is not None]))
+    return [claim if test is None else claim.judged(next(judgements)) for claim, test in tested]
+
+
 def _judge(one: Evidence, p: float, tests: int) -> Judgement:
     if p < LEVEL:
         agrees = one.effect > 0
         return Judgement(
             p,
             "holds" if agrees else "does not hold",
-            f"p = {p_text(p)}" + ("" if agrees else ", the opposite"),
+            p_in_words(p) + ("" if agrees else ", the opposite"),
         )
     if one.smallest * tests >= LEVEL:
         among = f" among {tests} tests" if tests > 1 else ""
         return Judgement(p, "not tested", f"so few runs cannot give p < 0.05{among}")
-    return Judgement(p, "not shown", f"p = {p_text(p)}")
+    return Judgement(p, "not shown", p_in_words(p))
 
 
 def absence(judgements: Iterable[tuple[str, float, Judgement]], what: str) -> tuple[float, Verdict, str]:
@@ -174,9 +174,9 @@ def label(method: str, variant: str = "") -> str:
     """A method as the papers write it, with its variant.
 
     >>> label("beta_vae"), label("beta_tcvae", "correlated noise")
-    ('beta-VAE', 'beta-TCVAE (correlated noise)')
+    ('β-VAE', 'β-TCVAE (correlated noise)')
     """
-    name = _METHODS.get(method, method)
+    name = method_label(method)
     return f"{name} ({variant})" if variant else name
 
 
@@ -203,12 +203,24 @@ def number(value: float) -> str:
 
 
 def p_text(p: float) -> str:
-    """A p-value to two digits.
+    """A p-value to two digits, or three where two would hide on which side of 0.05 it is.
 
-    >>> p_text(0.0213), p_text(0.00001), p_text(1.0)
-    ('0.021', '< 0.0001', '1')
+    >>> p_text(0.0213), p_text(0.04985), p_text(0.00001), p_text(1.0)
+    ('0.021', '0.0498', '< 0.0001', '1')
     """
-    return "< 0.0001" if p < 0.0001 else f"{p:.2g}"
+    if p < 0.0001:
+        return "< 0.0001"
+    text = f"{p:.2g}"
+    return f"{p:.3g}" if text == "0.05" else text
+
+
+def p_in_words(p: float) -> str:
+    """A p-value in a sentence.
+
+    >>> p_in_words(0.0213), p_in_words(0.00001)
+    ('p = 0.021', 'p < 0.0001')
+    """
+    return f"p {p_text(p)}" if p < 0.0001 else f"p = {p_text(p)}"
 
 
 def data_of(table: pd.DataFrame) -> str:

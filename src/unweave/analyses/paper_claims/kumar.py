@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from unweave.analyses.paper_claims.claim import Claim, Evidence, data_of, judge, label, number
+from unweave.analyses.paper_claims.claim import Claim, Evidence, data_of, judge_together, label, number
 from unweave.analyses.reconstruction import ERROR
 from unweave.analyses.runs import main_runs
 from unweave.analyses.statistics.permutation import pair_test, trend_test
@@ -45,7 +45,7 @@ def _trade_offs(table: pd.DataFrame) -> list[Claim]:
 
     Tested by permuting methods within seeds: pairs in which one is better, less those in which the other is.
     """
-    claims, tests, tested = [], [], []
+    tested: list[tuple[Claim, Evidence | None]] = []
     for method, other, score, where in _TRADE_OFFS:
         claim = Claim(
             f"(i) {label(method)} trades {_NAMES[score]} and reconstruction better than {label(other)}",
@@ -55,15 +55,13 @@ def _trade_offs(table: pd.DataFrame) -> list[Claim]:
         try:
             rows = pd.concat([_runs(table, other, score), _runs(table, method, score)], ignore_index=True)
         except NotInStudyError as error:
-            claims.append(claim.not_tested(error))
+            tested.append((claim.not_tested(error), None))
             continue
         values, errors = (rows[name].to_numpy(np.float64) for name in ("score", "error"))
         higher = np.sign(values[:, None] - values[None]) + np.sign(errors[None] - errors[:, None])
         above = np.sign(np.where(np.abs(higher) == 2, higher, 0))
         order = (rows["method"] == method).to_numpy(int)
         test = pair_test(above, order, rows["seed"].to_numpy())
-        tests.append(Evidence(test.effect, test.p, test.smallest))
-        tested.append(len(claims))
         pairs = above[np.ix_(order == 1, order == 0)]
         same = rows["seed"].to_numpy()[order == 1][:, None] == rows["seed"].to_numpy()[order == 0][None]
         best = "; ".join(_best(rows[rows["method"] == name]) for name in (method, other))
@@ -71,24 +69,27 @@ def _trade_offs(table: pd.DataFrame) -> list[Claim]:
             f"of {same.sum()} pairs of runs of a seed {label(method)} has the higher score and the lower error in "
             f"{(pairs[same] > 0).sum()}, {label(other)} in {(pairs[same] < 0).sum()}. {best}"
         )
-        claims.append(claim.with_measured(text, rows))
-    for position, one in zip(tested, judge(tests), strict=True):
-        claims[position] = claims[position].judged(one)
-    return claims
+        tested.append((claim.with_measured(text, rows), Evidence(test.effect, test.p, test.smallest)))
+    return judge_together(tested)
 
 
 def _price(table: pd.DataFrame) -> list[Claim]:
     """What beta-VAE pays: SAP and the reconstruction error rise with beta, and what DIP-VAE-I does not pay."""
     statements = [
-        ("beta_vae", "score", "The SAP of beta-VAE rises with beta", "Table 1: 0.04, 0.08, 0.55 at 1, 4, 60"),
+        (
+            "beta_vae",
+            "score",
+            f"The SAP of {label('beta_vae')} rises with beta",
+            "Table 1: 0.04, 0.08, 0.55 at 1, 4, 60",
+        ),
         (
             "beta_vae",
             "error",
-            "The reconstruction error of beta-VAE rises with beta",
+            f"The reconstruction error of {label('beta_vae')} rises with beta",
             "Table 1: 0.0017, 0.0032, 0.0113",
         ),
     ]
-    claims, tests, tested = [], [], []
+    tested: list[tuple[Claim, Evidence | None]] = []
     for method, column, text, where in statements:
         claim = Claim(f"(i) {text}", where, data=data_of(table))
         try:
@@ -96,18 +97,15 @@ def _price(table: pd.DataFrame) -> list[Claim]:
             if rows["strength"].nunique() < 2:
                 raise NotInStudyError(f"the study has {label(method)} with one strength")
         except NotInStudyError as error:
-            claims.append(claim.not_tested(error))
+            tested.append((claim.not_tested(error), None))
             continue
         test = trend_test(rows[column], rows["strength"], rows["seed"])
-        tests.append(Evidence(test.effect, test.p, test.smallest))
-        tested.append(len(claims))
         medians = rows.groupby("strength")[column].median()
         shown = ", ".join(number(value) for value in medians)
         betas = ", ".join(f"{beta:g}" for beta in medians.index)
-        claims.append(claim.with_measured(f"medians {shown} at beta {betas}", rows))
-    for position, one in zip(tested, judge(tests), strict=True):
-        claims[position] = claims[position].judged(one)
-    return claims
+        claim = claim.with_measured(f"medians {shown} at beta {betas}", rows)
+        tested.append((claim, Evidence(test.effect, test.p, test.smallest)))
+    return judge_together(tested)
 
 
 def _runs(table: pd.DataFrame, method: str, score: str) -> pd.DataFrame:

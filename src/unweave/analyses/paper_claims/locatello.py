@@ -5,6 +5,7 @@ Representations", section 5.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -22,6 +23,7 @@ from unweave.analyses.paper_claims.claim import (
     absence,
     data_of,
     judge,
+    judge_together,
     label,
     metric_label,
     number,
@@ -77,42 +79,48 @@ def locatello_claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def _sampled(table: pd.DataFrame) -> list[Claim]:
-    claims, tests, tested = [], [], []
-    for method, (direction, words, quoted) in _SAMPLED.items():
-        text = f"(a) The total correlation of sampled codes {words} with the strength: {label(method)} ({quoted})"
-        claim = Claim(text, "section 5.2, Figure 2", data=data_of(table))
-        try:
-            rows = _total_correlation(table, method, "sampled")
-        except NotInStudyError as error:
-            claims.append(claim.not_tested(error))
-            continue
-        test = trend_test(rows["value"], rows["strength"], rows["seed"])
-        tests.append(Evidence(-test.effect if direction else test.effect, test.p, test.smallest))
-        claims.append(_measured(claim, rows, test.effect))
-        tested.append((len(claims) - 1, direction))
-    for (position, direction), one in zip(tested, judge(tests), strict=True):
-        if direction == 0 and one.verdict == "not shown":
-            one = Judgement(
-                one.p, "not shown", f"{one.reason}: no trend shown, which is not evidence of none"
-            )
-        claims[position] = claims[position].judged(one)
-    return claims
+    texts = {
+        method: f"(a) The total correlation of sampled codes {words} with the strength: {label(method)} ({quoted})"
+        for method, (_, words, quoted) in _SAMPLED.items()
+    }
+    signs = {method: direction or 1 for method, (direction, *_) in _SAMPLED.items()}
+    claims = judge_together(_trends(table, "sampled", "Figure 2", texts, signs))
+    return [
+        replace(claim, reason=f"{claim.reason}: no trend shown, which is not evidence of none")
+        if direction == 0 and claim.verdict == "not shown"
+        else claim
+        for claim, (direction, *_) in zip(claims, _SAMPLED.values(), strict=True)
+    ]
 
 
 def _mean(table: pd.DataFrame) -> list[Claim]:
-    claims, tests, tested = [], [], []
-    for method, quoted in _MEAN.items():
-        text = f"(b) The total correlation of mean codes rises with the strength: {label(method)} ({quoted})"
-        claim = Claim(text, "section 5.2, Figure 3", data=data_of(table))
+    texts = {
+        method: f"(b) The total correlation of mean codes rises with the strength: {label(method)} ({quoted})"
+        for method, quoted in _MEAN.items()
+    }
+    trends = _trends(table, "mean", "Figure 3", texts, dict.fromkeys(_MEAN, 1))
+    return judge_together([*trends, _low_with_dip_vae(table)])
+
+
+def _trends(
+    table: pd.DataFrame, representation: str, figure: str, texts: dict[str, str], signs: dict[str, int]
+) -> list[tuple[Claim, Evidence | None]]:
+    """Claims that the total correlation rises (1) or falls (-1) with the strength of a method, and their tests."""
+    result: list[tuple[Claim, Evidence | None]] = []
+    for method, text in texts.items():
+        claim = Claim(text, f"section 5.2, {figure}", data=data_of(table))
         try:
-            rows = _total_correlation(table, method, "mean")
+            rows = _total_correlation(table, method, representation)
         except NotInStudyError as error:
-            claims.append(claim.not_tested(error))
+            result.append((claim.not_tested(error), None))
             continue
         test = trend_test(rows["value"], rows["strength"], rows["seed"])
-        tests.append(Evidence(test.effect, test.p, test.smallest))
-        tested.append(len(claims))
-        claims.append(_measured(claim, rows, test.effect))
+        evidence = Evidence(signs[method] * test.effect, test.p, test.smallest)
+        result.append((_measured(claim, rows, test.effect), evidence))
+    return result
+
+
+def _low_with_dip_vae(table: pd.DataFrame) -> tuple[Claim, Evidence | None]:
     claim = Claim(
         "(b) The total correlation of mean codes is consistently low with DIP-VAE-I: below that of the plain VAE",
         "section 5.2, Figure 3",
@@ -120,21 +128,15 @@ def _mean(table: pd.DataFrame) -> list[Claim]:
     )
     try:
         low, plain = _total_correlation(table, "dip_vae_i", "mean", 1), _plain_vae(table)
-        both = pd.concat([low.assign(order=0), plain.assign(order=1)])
-        test = trend_test(both["value"], both["order"], both["seed"])
-        tests.append(Evidence(test.effect, test.p, test.smallest))
-        tested.append(len(claims))
-        smallest, largest = low["value"].min(), low["value"].max()
-        text = (
-            f"DIP-VAE-I {number(smallest)} to {number(largest)} nats (median {number(low['value'].median())}), "
-            f"VAE {number(plain['value'].min())} to {number(plain['value'].max())}"
-        )
-        claims.append(claim.with_measured(text, both))
     except NotInStudyError as error:
-        claims.append(claim.not_tested(error))
-    for position, one in zip(tested, judge(tests), strict=True):
-        claims[position] = claims[position].judged(one)
-    return claims
+        return claim.not_tested(error), None
+    both = pd.concat([low.assign(order=0), plain.assign(order=1)])
+    test = trend_test(both["value"], both["order"], both["seed"])
+    text = (
+        f"DIP-VAE-I {number(low['value'].min())} to {number(low['value'].max())} nats (median "
+        f"{number(low['value'].median())}), VAE {number(plain['value'].min())} to {number(plain['value'].max())}"
+    )
+    return claim.with_measured(text, both), Evidence(test.effect, test.p, test.smallest)
 
 
 def _mean_above_sampled(table: pd.DataFrame) -> list[Claim]:

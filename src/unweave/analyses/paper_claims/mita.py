@@ -26,8 +26,8 @@ METRICS = ("beta_vae", "explicitness", "mig", "sap", "modularity")
 # (the method that is above, which, where and in which words)
 _PAIRS = [
     ("idvae", "ivae", "Figure 3: IDVAE always outperforms iVAE"),
-    ("idvae", "beta_vae", "Figure 3: beta-VAE is often the worst"),
-    ("ivae", "beta_vae", "Figure 3: beta-VAE is often the worst; by beta score on dSprites iVAE is"),
+    ("idvae", "beta_vae", "Figure 3: β-VAE is often the worst"),
+    ("ivae", "beta_vae", "Figure 3: β-VAE is often the worst; by beta score on dSprites iVAE is"),
     ("idvae", "full_vae", "Figure 3: IDVAE emerges as the best method, except for SmallNORB"),
 ]
 _SEMI = [("ss_idvae", "ss_ivae", "appendix C; the paper has no figure of it")]

@@ -18,7 +18,7 @@ from unweave.analyses.paper_claims.claim import (
     Judgement,
     Verdict,
     data_of,
-    judge,
+    judge_together,
     label,
     number,
 )
@@ -81,20 +81,18 @@ def _score(table: pd.DataFrame, about: Claim, metric: str, measured: str, direct
         why = ""
     except NotInStudyError as error:
         rows, why = table.iloc[:0].assign(variant=""), str(error)
-    claims, tests, tested = [], [], []
+    tested: list[tuple[Claim, Evidence | None]] = []
     for method, variant in _with_variants(rows):
         claim = replace(about, claim=f"{about.claim}: {label(method, variant)}")
         sides = _sides(rows, method, variant, "value")
         if sides is None:
-            claims.append(claim.not_tested(why or f"no finished runs of {label(method, variant)} at both s"))
+            claim = claim.not_tested(why or f"no finished runs of {label(method, variant)} at both s")
+            tested.append((claim, None))
             continue
         low, high, used = sides
-        tests.append(_difference(np.abs(low), np.abs(high), direction))
-        tested.append(len(claims))
-        claims.append(claim.with_measured(measured.format(_change(low, high, used)), used))
-    for position, one in zip(tested, judge(tests), strict=True):
-        claims[position] = claims[position].judged(one)
-    return claims
+        claim = claim.with_measured(measured.format(_change(low, high, used)), used)
+        tested.append((claim, _difference(np.abs(low), np.abs(high), direction)))
+    return judge_together(tested)
 
 
 def _costs(table: pd.DataFrame) -> list[Claim]:
@@ -103,7 +101,7 @@ def _costs(table: pd.DataFrame) -> list[Claim]:
         why = ""
     except NotInStudyError as error:
         runs, why = pd.DataFrame({"method": [], "variant": []}), str(error)
-    claims, tests, tested = [], [], []
+    tested: list[tuple[Claim, Evidence | None]] = []
     for method, variant in _with_variants(runs):
         for quantity, name in _QUANTITIES.items():
             direction, word = _OF_TCVAE[quantity] if method == "beta_tcvae" else (0, "nearly unchanged")
@@ -114,21 +112,16 @@ def _costs(table: pd.DataFrame) -> list[Claim]:
             )
             sides = _sides(runs, method, variant, quantity)
             if sides is None:
-                claims.append(
-                    claim.not_tested(why or f"no finished runs of {label(method, variant)} at both s")
-                )
+                claim = claim.not_tested(why or f"no finished runs of {label(method, variant)} at both s")
+                tested.append((claim, None))
                 continue
             low, high, used = sides
             claim = claim.with_measured(f"median {_change(low, high, used)} nats", used)
             if direction:
-                tests.append(_difference(low, high, direction))
-                tested.append(len(claims))
+                tested.append((claim, _difference(low, high, direction)))
             else:
-                claim = claim.judged(_unchanged(low, high))
-            claims.append(claim)
-    for position, one in zip(tested, judge(tests), strict=True):
-        claims[position] = claims[position].judged(one)
-    return claims
+                tested.append((claim.judged(_unchanged(low, high)), None))
+    return judge_together(tested)
 
 
 def _with_variants(rows: pd.DataFrame) -> list[tuple[str, str]]:

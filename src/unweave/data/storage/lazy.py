@@ -18,6 +18,7 @@ import numpy.typing as npt
 from unweave.arrays import AnyArray, BoolArray, IntArray
 from unweave.data.dataset import Dataset, from_grid
 from unweave.data.factors import FactorSpace
+from unweave.data.storage.elsewhere import folder_to_write
 from unweave.data.storage.prepared import create_array, map_created, prepare
 from unweave.data.storage.row_checksums import row_checksums
 from unweave.files import check_no_links, open_regular, replacing, write_all
@@ -115,7 +116,7 @@ class LazyArray:
         self.shape = shape
         self.version = version
         self.dtype = np.dtype(dtype)
-        self.folder = None if folder is None else folder / f"rendered-v{version}"
+        self.folder = None if folder is None else folder_to_write(folder) / f"rendered-v{version}"
         self._render = render
         self._block = block
         self._in_memory = in_memory

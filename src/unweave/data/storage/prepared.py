@@ -18,6 +18,7 @@ import platformdirs
 from unweave.arrays import AnyArray, ArrayLike
 from unweave.data.files.npy import read_npy_header
 from unweave.data.recipe import SourceFile
+from unweave.data.storage.elsewhere import folder_to_write, original_stamps
 from unweave.errors import DamagedFileError, DataError, MissingDataError
 from unweave.files import open_regular, read_json
 
@@ -65,7 +66,8 @@ def prepared(
     """The arrays that ``build`` computes from ``files`` in ``folder``: computed once, memory-mapped from then on.
 
     They appear all at once, by a rename, and only if ``build`` ended well. Processes that come at the same time
-    wait for the first. Once prepared, the source files are not needed any more.
+    wait for the first. Once prepared, the source files are not needed any more. Files that are only read
+    (:func:`~unweave.data.storage.elsewhere.only_read`) stay by themselves, unless arrays are there already.
 
     Parameters
     ----------
@@ -93,9 +95,13 @@ def prepared(
     >>> arrays["images"].shape
     (4, 8, 8, 1)
     """
-    target = folder / name
     paths = {file.name: folder / file.name for file in files}
+    target = folder / name
+    originals = None
     if not _is_current(target, paths, version):
+        target = folder_to_write(folder) / name
+        originals = original_stamps() if target.parent != folder else None
+    if not _is_current(target, paths, version, originals):
         missing = [file for file in files if not paths[file.name].is_file()]
         if missing:
             raise missing_files(folder, missing)
@@ -104,12 +110,16 @@ def prepared(
             stamps = {name: _stamp(path) for name, path in paths.items()}
             build(paths, Writer(work))
             meta = {"format": _FORMAT, "version": version, "sources": stamps}
+            if originals is not None:
+                meta["originals"] = originals
             (work / "meta.json").write_text(json.dumps(meta, indent=1))
 
         try:
-            prepare(target, build_all, lambda: _is_current(target, paths, version))
+            prepare(target, build_all, lambda: _is_current(target, paths, version, originals))
         except OSError as error:
-            raise DataError(f"{folder}: cannot prepare data here ({error.strerror or error})") from error
+            raise DataError(
+                f"{target.parent}: cannot prepare data here ({error.strerror or error})"
+            ) from error
     return {path.stem: map_array(path) for path in sorted(target.glob("*.npy"))}
 
 
@@ -223,13 +233,18 @@ def _reserve(file: IO[bytes], size: int) -> None:
         file.write(bytes(min(_ZEROS, size - start)))
 
 
-def _is_current(target: Path, paths: Mapping[str, Path], version: int) -> bool:
+def _is_current(
+    target: Path, paths: Mapping[str, Path], version: int, originals: Mapping[str, list[int]] | None = None
+) -> bool:
     try:
         meta = read_json(target / "meta.json")
     except (OSError, DamagedFileError):
         return False
     sources = meta.get("sources")
     if meta.get("format") != _FORMAT or meta.get("version") != version or not isinstance(sources, dict):
+        return False
+    known = meta.get("originals")
+    if originals and not (isinstance(known, dict) and known.items() >= originals.items()):
         return False
     return all(sources.get(name) == _stamp(path) for name, path in paths.items() if path.exists())
 

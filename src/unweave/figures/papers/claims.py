@@ -43,8 +43,10 @@ def claim_exhibits(papers: Sequence[str]) -> tuple[Exhibit, ...]:
 def claim_results(results: Results, paper: str) -> pd.DataFrame:
     """The claims of a paper as a table for readers."""
     table = results.analysed(claims, papers=[paper])
-    if (table["verdict"] == "not tested").all() and (table["n"] == "").all():
-        raise NotInStudyError("the study has no runs that any claim is about")
+    if (table["verdict"] == "not tested").all():
+        raise NotInStudyError(
+            f"its runs test none of the {len(table)} claims ('unweave study claims' says why of each)"
+        )
     if table["data"].nunique() < 2:
         table = table.drop(columns="data")
     shown = table.assign(p=["" if pd.isna(p) else p_text(p) for p in table["p"]])

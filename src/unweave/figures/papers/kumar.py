@@ -18,7 +18,7 @@ from unweave.errors import UnweaveError, unknown_name
 from unweave.figures.grids import Block, paper_grid
 from unweave.figures.model_pictures import traversal_rows
 from unweave.figures.papers.models import load_autoencoder
-from unweave.figures.papers.paper import Exhibit, Paper
+from unweave.figures.papers.paper import Exhibit, Paper, Protocol
 from unweave.figures.papers.plots import LEAST_SCORE_SPAN, check_several, widen, widen_errors
 from unweave.figures.papers.tables import format_interval, interval_column, setting_column, sort_rows
 from unweave.figures.point_labels import LabelledLine, label_points
@@ -311,4 +311,5 @@ _EXHIBITS = (
 PAPER = Paper(
     "Kumar et al.: Variational Inference of Disentangled Latent Concepts from Unlabeled Observations",
     _EXHIBITS,
+    Protocol("Kumar et al."),
 )

@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 
 from unweave.analyses.hyperparameters import method_scores, strength_medians
 from unweave.analyses.variants import method_variants
-from unweave.figures.papers.paper import Exhibit, Paper
+from unweave.figures.papers.paper import Exhibit, Paper, Protocol
 from unweave.figures.papers.plots import LEAST_SCORE_SPAN, widen
 from unweave.figures.style import (
     WIDTH,
@@ -251,4 +251,5 @@ def _exhibits(labels: str | None) -> tuple[Exhibit, ...]:
 PAPER = Paper(
     "Mita et al.: Learning Optimal Conditional Priors for Disentangled Representations",
     exhibits=(*_exhibits("given"), *_exhibits(None)),
+    protocol=Protocol("Mita et al.", 300_000, 10_000, 10),
 )

@@ -53,8 +53,35 @@ class Exhibit:
 
 
 @dataclass(frozen=True)
+class Protocol:
+    """How much a paper says it did: a report on less says so.
+
+    Parameters
+    ----------
+    source
+        whose numbers these are: "Kumar et al."
+    steps, points, seeds
+        of training, to learn a metric from, of each setting; None where the paper states no number.
+    methods
+        that the numbers are of; empty for all.
+
+    Examples
+    --------
+    >>> from unweave.figures.papers import PAPERS
+    >>> PAPERS["mita"].protocol
+    Protocol(source='Mita et al.', steps=300000, points=10000, seeds=10, methods=())
+    """
+
+    source: str
+    steps: int | None = None
+    points: int | None = None
+    seeds: int | None = None
+    methods: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Paper:
-    """A paper's authors and title, and its figures and tables in the paper's order.
+    """A paper's authors and title, its figures and tables in the paper's order, and how much it says it did.
 
     Examples
     --------
@@ -65,6 +92,7 @@ class Paper:
 
     title: str
     exhibits: tuple[Exhibit, ...]
+    protocol: Protocol | None = None
 
 
 _HERE = __name__.rpartition(".")[0]

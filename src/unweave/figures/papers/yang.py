@@ -19,7 +19,7 @@ from unweave.analyses.correlated_noise import (
 from unweave.analyses.variants import method_variants, with_variant
 from unweave.arrays import FloatArray
 from unweave.figures.papers import yang_infogan
-from unweave.figures.papers.paper import Exhibit, Paper
+from unweave.figures.papers.paper import Exhibit, Paper, Protocol
 from unweave.figures.papers.plots import (
     LEAST_NATS,
     LEAST_SCORE_SPAN,
@@ -262,4 +262,6 @@ _EXHIBITS = (
 PAPER = Paper(
     "Yang et al.: Towards Better Understanding of Disentangled Representations via Mutual Information",
     _EXHIBITS,
+    # They use disentanglement_lib "without tuning", which has these steps and points; InfoGAN is not in it.
+    Protocol("Yang et al.", 300_000, 10_000, 10, ("vae", "factor_vae", "beta_tcvae")),
 )

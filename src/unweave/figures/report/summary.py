@@ -9,18 +9,18 @@ import pandas as pd
 
 from unweave.analyses.variants import variant_order, with_variant
 from unweave.evaluation.scores import points_text
-from unweave.figures.papers.paper import Exhibit
+from unweave.figures.papers.paper import PAPERS, Exhibit, Protocol
 from unweave.figures.style import data_name, method_name, method_order, metric_name, representation_name
 from unweave.study import Results
 from unweave.study.results import RUN_COLUMNS
 from unweave.study.scores import POINTS
+from unweave.study.spec import Evaluation
 
 U_GIVEN = (
     "These codes were computed from the true labels u of each image, as in the papers of these methods: they know the "
     "factors that they are scored against. Their scores compare neither with those of other methods nor with those of "
     "the same methods that did not get them."
 )
-_PAPERS_STEPS, _PAPERS_POINTS, _PAPERS_SEEDS = 300_000, 10_000, 50  # of Locatello et al.
 _MANY = 12  # longer lists of numbers are shortened
 
 
@@ -47,23 +47,32 @@ def study_summary(results: Results) -> str:
 
 
 def reduced_protocol(results: Results) -> str:
-    """What the study does less of than the papers do, as a sentence; "" if nothing."""
-    table = results.table
-    steps, seeds = int(table["steps"].max()), int(table["seed"].nunique())
-    points = results.spec.get("evaluation", {}).get("num_train", _PAPERS_POINTS)
-    less = []
-    if steps < _PAPERS_STEPS:
-        less.append(f"{steps:,} steps ({_PAPERS_STEPS:,})")
-    if isinstance(points, int) and points < _PAPERS_POINTS:
-        less.append(f"{points:,} points to learn from ({_PAPERS_POINTS:,})")
-    if seeds < _PAPERS_SEEDS:
-        less.append(f"{_count(seeds, 'seed')} ({_PAPERS_SEEDS})")
-    if not less:
+    """What the study does less of than its paper does, and of what the paper says nothing; "" if neither."""
+    protocols = [PAPERS[name].protocol for name in results.spec.get("reports", []) if name in PAPERS]
+    stated = next((protocol for protocol in protocols if protocol is not None), None)
+    if stated is None:
         return ""
-    return (
-        f"A reduced protocol: {', '.join(less)}; in brackets what Locatello et al. have. The numbers below are an "
-        "impression of what these methods do, not the papers' results."
-    )
+    if stated.methods and not results.table["method"].isin(stated.methods).any():
+        stated = Protocol(stated.source)
+    evaluation = Evaluation.model_fields["num_train"].default
+    points = results.spec.get("evaluation", {}).get("num_train", evaluation)
+    numbers = [
+        (int(results.table["steps"].max()), stated.steps, "step"),
+        (points if isinstance(points, int) else evaluation, stated.points, "point"),
+        (int(results.table["seed"].nunique()), stated.seeds, "seed"),
+    ]
+    less = [f"{_count(n, what)} ({most:,})" for n, most, what in numbers if most is not None and n < most]
+    silent = [_count(n, what) for n, most, what in numbers if most is None]
+    sentences = []
+    if less:
+        sentences.append(f"A reduced protocol: {', '.join(less)}; in brackets what {stated.source} have.")
+    if silent:
+        sentences.append(f"The study has {', '.join(silent)}; {stated.source} state no number of these.")
+    if sentences:
+        sentences.append(
+            "The numbers below are what these methods do by this protocol, not the paper's results."
+        )
+    return " ".join(sentences)
 
 
 def facts(results: Results) -> list[tuple[str, str]]:

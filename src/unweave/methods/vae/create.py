@@ -146,7 +146,7 @@ def build_vae(
     ready = {describe_term(term)["name"]: term for term in map(as_term, terms)}
     parts = _parts(spec, ready)
     _check_labels(spec, parts)
-    likelihood = create_likelihood(spec.reconstruction)
+    likelihood = create_likelihood(spec.reconstruction, of_images=len(spec.image_shape) == 3)
     conditioning = 0 if parts.prior is None else LabelLayout.from_spec(spec).width
     shape, given = tuple(spec.image_shape), [network for network in (encoder, decoder) if network is not None]
     created = create_networks(spec.architecture, shape, spec.latent_size, encoder, decoder, conditioning)

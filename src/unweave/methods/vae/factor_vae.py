@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import nn
 
 from unweave.methods.method import OptimiserSettings, Player, Terms
@@ -82,5 +83,6 @@ class DensityRatio(nn.Module, Term[Pass]):
     def _adversary_loss(self, forward_pass: Pass) -> Terms:
         codes = forward_pass.z.detach()
         permuted = permute_dimensions(codes, forward_pass.generator)
-        loss = discriminator_loss(self.discriminator(codes), self.discriminator(permuted))
+        logits = self.discriminator(torch.cat([codes, permuted]))  # at once: its weights are read once
+        loss = discriminator_loss(*logits.split([len(codes), len(permuted)]))
         return Terms.of(discriminator=(loss, 1.0))

@@ -11,7 +11,7 @@ from unweave.figures.papers.locatello import (
     selection,
     total_correlation,
 )
-from unweave.figures.papers.paper import Paper
+from unweave.figures.papers.paper import Paper, Protocol
 
 PAPER = Paper(
     "Locatello et al.: Challenging Common Assumptions in the Unsupervised Learning of Disentangled Representations",
@@ -24,4 +24,5 @@ PAPER = Paper(
         *downstream.EXHIBITS,
         *total_correlation.APPENDIX,
     ),
+    protocol=Protocol("Locatello et al.", 300_000, 10_000, 50),
 )

@@ -22,7 +22,7 @@ Figures 2, 17 and 36 are diagrams. What a study lacks is left out with the reaso
 """
 
 from unweave.figures.papers.multistage import flow, gan, pendulum, pictures, scores
-from unweave.figures.papers.paper import Paper
+from unweave.figures.papers.paper import Paper, Protocol
 
 PAPER = Paper(
     "Improving the Reconstruction of Disentangled Representation Learners via Multi-Stage Modelling",
@@ -33,4 +33,5 @@ PAPER = Paper(
         *flow.EXHIBITS,
         *gan.EXHIBITS,
     ),
+    protocol=Protocol("Srivastava et al."),
 )
