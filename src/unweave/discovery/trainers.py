@@ -1,7 +1,7 @@
 """Who trains the runs of a discovery: this process, or several worker processes side by side.
 
-Networks as small as these gain little from threads: as many processes of one thread each as there are cores are far
-faster together. Each run is trained with one thread in any case, so that its bits do not depend on who trains it.
+Networks as small as these gain little from threads, so that cores are better used by a process for each. Each run is
+trained with one thread in any case: its bits do not depend on who trains it.
 """
 
 from __future__ import annotations
