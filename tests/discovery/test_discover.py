@@ -235,7 +235,7 @@ def test_the_last_runs_get_the_steps_that_still_fit(photos, tmp_path):
     notes = {"spent": 20.0, "pace": [20.0, 200]}
     (folder / "notes.json").write_text(json.dumps(notes))
     beside = runs_module.final_jobs(plan, plan.settings[0], folder, 80.0, processes=3)
-    assert [job.steps for job in beside] == [200] * 4  # two rounds: 300 would fit, twice the plan's are taken
+    assert [job.steps for job in beside] == [300] * 4  # two rounds
     (folder / "notes.json").write_text(json.dumps(notes))
     jobs = runs_module.final_jobs(plan, plan.settings[0], folder, 80.0)
     assert [job.steps for job in jobs] == [150] * 4  # 60 seconds are left, at 0.1 a step

@@ -97,7 +97,7 @@ def final_jobs(
     """The runs of the chosen setting, with seeds that no pilot run had.
 
     Their steps are those of the plan, or what fits into the rest of the time by the speed of the pilot runs, with so
-    many processes side by side: half to twice as many. This is decided once, and kept.
+    many processes side by side, but at least half as many. This is decided once, and kept.
     """
     notes = _read_notes(folder / _NOTES)
     steps = notes["final_steps"]
@@ -106,7 +106,7 @@ def final_jobs(
         each = _seconds_per_step(notes)
         if seconds is not None and each is not None:
             left = seconds - notes["spent"]
-            fitting = min(max(left / each / rounds(plan.seeds, processes), plan.steps / 2), 2 * plan.steps)
+            fitting = max(left / each / rounds(plan.seeds, processes), plan.steps / 2)
             steps = int(min(max(fitting, FEWEST_STEPS), MOST_STEPS))
         notes["final_steps"] = steps
         folder.mkdir(parents=True, exist_ok=True)
