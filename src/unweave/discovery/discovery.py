@@ -20,7 +20,7 @@ from unweave.data import Dataset
 from unweave.data.own.arrays import from_arrays
 from unweave.discovery.choices import TRAINING_PART, Plan, Setting, choose, most_runs
 from unweave.discovery.factors import Factor, describe_factors
-from unweave.discovery.labels import LabelColumn, read_labels
+from unweave.discovery.labels import LabelColumn, read_labels, without_duplicates
 from unweave.discovery.measured import Measured, measure
 from unweave.discovery.odd import OddPhotograph, odd_photographs
 from unweave.discovery.photographs import Photographs, check_enough, read_photographs
@@ -229,7 +229,8 @@ def _discover(
     trained = train_runs(plan, jobs, data, training, trainer)
     selected = select_run(trained.runs, _measure(trained.runs, images, seen, unseen), unseen, pilot)
     distinct = photographs.distinct
-    factors = describe_factors(selected, distinct, labels)
+    comparable = without_duplicates(labels, photographs.first_alike)
+    factors = describe_factors(selected, distinct, comparable)
     latents = [factor.latent for factor in factors]
     chosen = selected.measured
     odd = odd_photographs(chosen.errors, chosen.mean[:, latents], seen, distinct) if factors else []
@@ -241,7 +242,7 @@ def _discover(
         tuple(labels),
         tuple(odd),
         tuple(how_sure(selected, factors, len(distinct), len(unseen))),
-        tuple(not_discovered(selected, factors, labels, trained.notes)),
+        tuple(not_discovered(selected, factors, comparable, trained.notes)),
         folder,
     )
 
