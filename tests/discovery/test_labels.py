@@ -1,5 +1,7 @@
 """Labels of some photographs, and how codes relate to them."""
 
+import unicodedata
+
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
@@ -158,3 +160,35 @@ def test_the_label_of_a_copy_is_that_of_the_photograph():
         True,
     ]
     assert without_duplicates([label], np.array([0, 1, 0, 1]))[0].values[:2].tolist() == [7.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["file,x\na.png,1.5\nb.png,2\n", "file;x\na.png;1,5\nb.png;2\n", "file\tx\na.png\t1.5\nb.png\t2\n"],
+)
+def test_tables_as_spreadsheets_write_them(tmp_path, text):
+    (column,) = read_labels(write(tmp_path, text), NAMES)
+    assert column.values[:2].tolist() == [1.5, 2.0]
+    assert column.categories == ()
+
+
+@pytest.mark.parametrize("unknown", ["NA", "nan", "N/A", "null", "?"])
+def test_numbers_stay_numbers_where_some_are_not_known(tmp_path, unknown):
+    (column,) = read_labels(write(tmp_path, f"file,x\na.png,{unknown}\nb.png,2\n"), NAMES)
+    assert column.known.tolist() == [False, True, False]
+    assert column.categories == ()
+
+
+def test_words_that_may_mean_unknown_are_categories_among_words(tmp_path):
+    (column,) = read_labels(write(tmp_path, "file,country\na.png,NA\nb.png,DE\n"), NAMES)
+    assert column.categories == ("DE", "NA")
+    (column,) = read_labels(write(tmp_path, "file,x\na.png,inf\nb.png,2\n"), NAMES)
+    assert column.categories == ("2", "inf")
+
+
+def test_umlauts_of_other_systems_and_spaces_at_the_edge_of_names(tmp_path):
+    """macOS writes an umlaut in a name as two characters, and most editors as one."""
+    names = [unicodedata.normalize("NFD", "Käse.png"), " first.png", "first.png", "back\\slash.png"]
+    text = "file,x\nKäse.png,1\n first.png,2\nfirst.png,3\nback\\slash.png,4\n"
+    (column,) = read_labels(write(tmp_path, text), names)
+    assert column.values.tolist() == [1, 2, 3, 4]

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import posixpath
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ SIGNIFICANT = 0.05
 _PERMUTATIONS, _PERMUTATIONS_PER_COMPARISON = 999, 40
 _BINS = 8
 _MOST_VALUES = 32  # of a number: more are taken in equal parts
+_UNKNOWN = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])  # in a column of numbers
 _LIMIT = 1 << 28
 
 
@@ -86,7 +88,7 @@ def read_labels(path: Path | str, names: Sequence[str], unreadable: Sequence[str
     Parameters
     ----------
     path
-        of the CSV file, with a header line.
+        of the CSV file, with a header line; cells are separated by commas, semicolons or tabs, as the header is.
     names
         of all photographs, in their order.
     unreadable
@@ -100,29 +102,30 @@ def read_labels(path: Path | str, names: Sequence[str], unreadable: Sequence[str
     (array([ 3., nan, nan]), array([ 0.,  1., nan]), ('cat', 'dog'))
     """
     file = Path(path)
-    header, lines = _read(file)
+    header, lines, has_decimal_commas = _read(file)
     columns = [cell.strip() for cell in header[1:]]
     if not columns or not all(columns) or len(set(columns)) != len(columns):
         raise DataError(
             f"{file}, line 1: needs a column of files, then columns of labels with different names"
         )
-    rows = {name: row for row, name in enumerate(names)}
+    rows = {_key(name): row for row, name in enumerate(names)} | {name: row for row, name in enumerate(names)}
+    passed_over = {_key(name) for name in unreadable}
     cells: list[list[str]] = [[""] * len(names) for _ in columns]
     seen: set[str] = set()
     for number, line in lines:
         if len(line) != len(header):
             raise DataError(f"{file}, line {number}: has {len(line)} cells; the header has {len(header)}")
-        name = posixpath.normpath(line[0].strip().replace("\\", "/"))
+        name = line[0] if line[0] in rows else _key(line[0])
         if name in seen:
             raise DataError(f"{file}, line {number}: {line[0]!r} has a line already")
         seen.add(name)
-        if name in set(unreadable):
+        if name in passed_over:
             continue
         if name not in rows:
             raise DataError(f"{file}, line {number}: there is no photograph {line[0]!r} in the folder")
         for column, cell in zip(cells, line[1:], strict=True):
             column[rows[name]] = cell.strip()
-    return [_column(name, column) for name, column in zip(columns, cells, strict=True)]
+    return [_column(name, column, has_decimal_commas) for name, column in zip(columns, cells, strict=True)]
 
 
 def relate(codes: FloatArray, labels: Sequence[LabelColumn], seed: int = 0) -> list[list[Relation]]:
@@ -269,28 +272,47 @@ def _entropy(counts: AnyArray) -> float:
     return float(-(part * np.log(part)).sum())
 
 
-def _column(name: str, cells: Sequence[str]) -> LabelColumn:
-    known = [cell for cell in cells if cell]
+def _key(name: str) -> str:
+    """A name as it is compared: systems differ in slashes, and in whether an umlaut is one character or two."""
+    return unicodedata.normalize("NFC", posixpath.normpath(name.strip().replace("\\", "/")))
+
+
+def _column(name: str, cells: Sequence[str], has_decimal_commas: bool) -> LabelColumn:
+    """Numbers, if all cells are that are not empty, or say in a usual way that nothing is known; else categories."""
     try:
-        numbers = [float(cell) if cell else math.nan for cell in cells]
-        if not all(math.isfinite(float(cell)) for cell in known):
+        numbers = [_number(cell.replace(",", ".") if has_decimal_commas else cell) for cell in cells]
+        if all(map(math.isnan, numbers)):
             raise ValueError
         return LabelColumn(name, np.array(numbers), ())
     except ValueError:
-        categories = tuple(sorted(set(known)))
+        categories = tuple(sorted({cell for cell in cells if cell}))
         number = {text: float(index) for index, text in enumerate(categories)}
         return LabelColumn(name, np.array([number.get(cell, math.nan) for cell in cells]), categories)
 
 
-def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """The header and the lines with their numbers."""
+def _number(cell: str) -> float:
+    if cell.lower() in _UNKNOWN:
+        return math.nan
+    value = float(cell)
+    if not math.isfinite(value):
+        raise ValueError
+    return value
+
+
+def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]], bool]:
+    """The header, the lines with their numbers, and whether numbers are written as 1,5.
+
+    Spreadsheets separate cells by semicolons where numbers have a comma.
+    """
     try:
         text = read_bytes(path, _LIMIT).decode("utf-8-sig")
     except FileNotFoundError as error:
         raise ArgumentError("labels", str(path), "there is no such file") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 text; save the table as CSV UTF-8") from error
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    first = text.lstrip().partition("\n")[0]
+    separator = max(",;\t", key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     rows = []
     try:
         for row in reader:
@@ -300,4 +322,4 @@ def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
         raise DataError(f"{path}, line {reader.line_num}: {error}") from error
     if not rows:
         raise DataError(f"{path}: is empty; needs a header line: file, then the names of the labels")
-    return rows[0][1], rows[1:]
+    return rows[0][1], rows[1:], separator == ";"
