@@ -132,7 +132,7 @@ def test_a_plain_relation_is_real_among_very_many_comparisons():
     labels += [LabelColumn(str(number), rng.normal(size=80), ()) for number in range(9)]
     related = relate(codes, labels)
     assert related[0][0].is_real
-    assert related[0][0].p == pytest.approx(1 / 40)
+    assert related[0][0].p == pytest.approx(1 / 100)
     assert not any(relation.is_real for one in related for relation in one if relation is not related[0][0])
 
 
