@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from unweave.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from unweave.data.factors import FactorSpace
 from unweave.errors import ArgumentError, DataError
 from unweave.files import read_bytes
 
@@ -187,6 +188,43 @@ def useless_labels(labels: Sequence[LabelColumn]) -> Mapping[str, str]:
         for label in labels
         if not _is_usable(label)
     }
+
+
+def as_factors(labels: Sequence[LabelColumn]) -> tuple[FactorSpace, FloatArray]:
+    """The labels as factors of a data set, and their values (n, K), NaN where unknown.
+
+    Numbers of many values are continuous. Labels that nothing can be compared with are left out, and so are texts of
+    which there are very many, such as names.
+
+    Examples
+    --------
+    >>> angle = LabelColumn("angle", np.arange(50) / 2, ())
+    >>> kind = LabelColumn("kind", np.arange(50.0) % 2, ("cat", "dog"))
+    >>> space, table = as_factors([angle, kind])
+    >>> space.sizes, table[3]
+    (((0.0, 24.5), 2), array([1.5, 1. ]))
+    """
+    sizes: dict[str, int | tuple[float, float]] = {}
+    texts: dict[str, tuple[str, ...]] = {}
+    columns = []
+    for label in filter(_is_usable, labels):
+        values, numbers = np.unique(label.values[label.known], return_inverse=True)
+        is_many = len(values) > _MOST_VALUES
+        if is_many and label.categories:
+            continue
+        column = label.values.copy()
+        if is_many:
+            sizes[label.name] = (float(values[0]), float(values[-1]))
+        else:
+            column[label.known] = numbers
+            sizes[label.name] = len(values)
+            texts[label.name] = tuple(
+                label.categories[int(value)] if label.categories else f"{value:g}" for value in values
+            )
+        columns.append(column)
+    categorical = [label.name for label in labels if label.categories and label.name in sizes]
+    space = FactorSpace(list(sizes), list(sizes.values()), categorical, texts)
+    return space, np.stack(columns, axis=1) if columns else np.empty((0, 0))
 
 
 def _is_usable(label: LabelColumn) -> bool:
