@@ -89,7 +89,9 @@ def test_the_explorer_has_the_names_of_files_and_the_labels_given(photos, tmp_pa
     labels = tmp_path / "some.csv"
     names = sorted(path.name for path in photos.iterdir())[:11]
     lines = [f"{name},{'cat' if number % 2 else 'dog'},{name}" for number, name in enumerate(names)]
-    labels.write_text("\n".join(["file,kind,name,few", *(f"{line},{'' if n else 1}" for n, line in enumerate(lines))]))
+    labels.write_text(
+        "\n".join(["file,kind,name,few", *(f"{line},{'' if n else 1}" for n, line in enumerate(lines))])
+    )
     result = uw.discover(photos, out=tmp_path / "out", labels=labels, **QUICK)
     data = result.data()
     assert data.files == result.photographs.names
