@@ -85,6 +85,28 @@ def test_codes_can_be_opened_in_a_spreadsheet(photos, tmp_path):
     assert uw.data.load(str(photos), labels=str(labels)).files == result.photographs.names
 
 
+def test_the_explorer_has_the_names_of_files_and_the_labels_given(photos, tmp_path):
+    labels = tmp_path / "some.csv"
+    names = sorted(path.name for path in photos.iterdir())[:11]
+    lines = [f"{name},{'cat' if number % 2 else 'dog'},{name}" for number, name in enumerate(names)]
+    labels.write_text(
+        "\n".join(["file,kind,name,few", *(f"{line},{'' if n else 1}" for n, line in enumerate(lines))])
+    )
+    result = uw.discover(photos, out=tmp_path / "out", labels=labels, **QUICK)
+    data = result.data()
+    assert data.files == result.photographs.names
+    assert data.space.names == ("kind", "name")
+    assert data.space.value_names["kind"] == ("cat", "dog")
+    assert data.factors([0, 1, 11])[:, 0].tolist()[:2] == [1.0, 0.0]
+    assert len(data.labelled_rows()) == 11
+    page = with_factors(result).explore().html
+    assert '"000.png"' in page
+    assert '"kind"' in page
+    many = [LabelColumn(f"label {number}", np.arange(12.0), ()) for number in range(20)]
+    page = replace(with_factors(result), labels=tuple(many)).explore().html
+    assert [number for number in range(20) if f'"label {number}"' in page] == list(range(8))
+
+
 @pytest.mark.parametrize("interrupted_at", [3, 8], ids=["while choosing", "while training anew"])
 def test_the_same_call_goes_on_to_the_same_bits(photos, tmp_path, monkeypatch, interrupted_at):
     whole = uw.discover(photos, out=tmp_path / "whole", **QUICK)

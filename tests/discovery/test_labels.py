@@ -1,10 +1,12 @@
 """Labels of some photographs, and how codes relate to them."""
 
+import unicodedata
+
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from unweave.discovery.labels import LabelColumn, read_labels, relate, useless_labels
+from unweave.discovery.labels import LabelColumn, read_labels, relate, useless_labels, without_duplicates
 from unweave.errors import ArgumentError, DataError
 
 NAMES = ["a.png", "b.png", "sub/c.png"]
@@ -120,3 +122,73 @@ def test_two_tests_of_a_number_give_no_more_false_alarms_than_one():
         label = LabelColumn("x", rng.integers(0, 10, 60).astype(float), ())
         alarms += relate(rng.normal(size=(60, 1)), [label], seed=repetition)[0][0].is_real
     assert 2 <= alarms <= 18  # 5 % of 200 is 10; 0.998 of a binomial distribution is within
+
+
+def test_a_plain_relation_is_real_among_very_many_comparisons():
+    """p of 999 permutations is 0.001 at least: times 60 comparisons it would call nothing real."""
+    rng = np.random.default_rng(0)
+    codes = rng.normal(size=(80, 6))
+    labels = [LabelColumn("plain", codes[:, 0] * 2, ())]
+    labels += [LabelColumn(str(number), rng.normal(size=80), ()) for number in range(9)]
+    related = relate(codes, labels)
+    assert related[0][0].is_real
+    assert related[0][0].p == pytest.approx(1 / 100)
+    assert not any(relation.is_real for one in related for relation in one if relation is not related[0][0])
+
+
+def test_copies_of_photographs_are_no_evidence():
+    rng = np.random.default_rng(1)
+    alarms, honest = 0, 0
+    for repetition in range(40):
+        code, value = rng.normal(size=(15, 1)), rng.normal(size=15)
+        label = LabelColumn("x", np.tile(value, 8), ())
+        once = without_duplicates([label], np.tile(np.arange(15), 8))
+        alarms += relate(np.tile(code, (8, 1)), [label], seed=repetition)[0][0].is_real
+        (relation,) = relate(np.tile(code, (8, 1)), once, seed=repetition)[0]
+        assert relation.labelled == 15
+        honest += relation.is_real
+    assert alarms > 20  # what would be said if copies counted
+    assert honest <= 6  # 5 % of 40 is 2
+
+
+def test_the_label_of_a_copy_is_that_of_the_photograph():
+    label = LabelColumn("x", np.array([np.nan, 2.0, 7.0, 1.0]), ())
+    assert np.isnan(without_duplicates([label], np.array([0, 1, 0, 1]))[0].values).tolist() == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert without_duplicates([label], np.array([0, 1, 0, 1]))[0].values[:2].tolist() == [7.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["file,x\na.png,1.5\nb.png,2\n", "file;x\na.png;1,5\nb.png;2\n", "file\tx\na.png\t1.5\nb.png\t2\n"],
+)
+def test_tables_as_spreadsheets_write_them(tmp_path, text):
+    (column,) = read_labels(write(tmp_path, text), NAMES)
+    assert column.values[:2].tolist() == [1.5, 2.0]
+    assert column.categories == ()
+
+
+@pytest.mark.parametrize("unknown", ["NA", "nan", "N/A", "null", "?"])
+def test_numbers_stay_numbers_where_some_are_not_known(tmp_path, unknown):
+    (column,) = read_labels(write(tmp_path, f"file,x\na.png,{unknown}\nb.png,2\n"), NAMES)
+    assert column.known.tolist() == [False, True, False]
+    assert column.categories == ()
+
+
+def test_words_that_may_mean_unknown_are_categories_among_words(tmp_path):
+    (column,) = read_labels(write(tmp_path, "file,country\na.png,NA\nb.png,DE\n"), NAMES)
+    assert column.categories == ("DE", "NA")
+    (column,) = read_labels(write(tmp_path, "file,x\na.png,inf\nb.png,2\n"), NAMES)
+    assert column.categories == ("2", "inf")
+
+
+def test_umlauts_of_other_systems_and_spaces_at_the_edge_of_names(tmp_path):
+    """macOS writes an umlaut in a name as two characters, and most editors as one."""
+    names = [unicodedata.normalize("NFD", "Käse.png"), " first.png", "first.png", "back\\slash.png"]
+    text = "file,x\nKäse.png,1\n first.png,2\nfirst.png,3\nback\\slash.png,4\n"
+    (column,) = read_labels(write(tmp_path, text), names)
+    assert column.values.tolist() == [1, 2, 3, 4]

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from unweave.discovery.photographs import check_enough, read_photographs
+from unweave.discovery.photographs import check_enough, read_photographs, write_array
 from unweave.errors import ArgumentError, DataError
+from unweave.files import is_full
 
 
 def test_photographs_of_different_kinds_and_sizes_become_squares(save, tmp_path):
@@ -99,3 +100,12 @@ def test_folders_without_enough_are_refused(save, squares, tmp_path):
     (tmp_path / "bad" / "a.png").write_bytes(b"")
     with pytest.raises(DataError, match=r"none of 1 image files can be read, first 'a\.png'"):
         read_photographs(tmp_path / "bad", tmp_path / "store")
+
+
+def test_a_disk_that_is_full_of_photographs_is_said_to_be_full(small_disk):
+    """NumPy says "N requested and M written", without the number of the error."""
+    disk = small_disk(64)
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_array(disk / "images.npy", np.zeros((100, 32, 32, 3), np.uint8))
+    assert is_full(caught.value)
+    assert list(disk.iterdir()) == []

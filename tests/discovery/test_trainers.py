@@ -277,6 +277,17 @@ def test_a_worker_ends_when_there_are_no_more_orders(tmp_path):
     assert subprocess.run(command, input=b"", timeout=PATIENCE).returncode == 0
 
 
+def test_a_worker_that_loses_an_interruption_ends_all_the_same(tmp_path, monkeypatch):
+    """As one does whose run cannot be kept on a full disk, or ends at that moment."""
+    (tmp_path / "workers").mkdir()
+    monkeypatch.setattr("unweave.processes.signal.SIGINT", 0)  # a signal that does nothing
+    start = time.monotonic()
+    with SideBySide(tmp_path, 1) as trainer:
+        process = trainer._worker(0).process
+    assert process.returncode == 0
+    assert time.monotonic() - start < 60  # processes that do not end are killed after two minutes
+
+
 def test_a_list_of_jobs_that_is_none_is_refused(plan, tmp_path):
     work, chosen = tmp_path / "work", plan(2)
     jobs = {job.name: job for job in two_jobs(chosen)}

@@ -12,8 +12,8 @@ from PIL import Image
 
 import unweave as uw
 from unweave.explorer import render_page, write_page
+from unweave.explorer.dependences import factor_matrices
 from unweave.metrics.information.discretise import discretise
-from unweave.metrics.information.mutual_information import entropy, mutual_information_matrix
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -647,13 +647,13 @@ def test_continuous_factors_and_rows_without_labels(page, tmp_path):
     codes, values = run.encode(data), data.factors(np.arange(80))[:, 0]
     labelled = ~np.isnan(values)
     binned = discretise(values[labelled][:, None], 10)
-    expected = mutual_information_matrix(discretise(codes[labelled]), binned) / entropy(binned)
+    expected = factor_matrices(codes[labelled], binned)["mutual_information"]
     shown = [
         [float(cell.text) for cell in row.find_elements("css selector", ".cell")]
         for row in page.all(".matrix tbody tr")
     ]
     order = [int(row.get_attribute("data-column")) for row in page.all(".slider")]
-    np.testing.assert_allclose(shown, expected[order], atol=0.02)
+    np.testing.assert_allclose(shown, expected[order], atol=0.05)  # chance by permutations
 
 
 def test_own_photographs_without_factors_and_fifty_latents(page, photographs, tmp_path, monkeypatch):

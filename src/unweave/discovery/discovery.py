@@ -17,10 +17,10 @@ from filelock import FileLock, Timeout
 
 from unweave.arrays import ByteArray, IntArray
 from unweave.data import Dataset
-from unweave.data.own.arrays import from_arrays
+from unweave.data.own.arrays import from_arrays, labelled
 from unweave.discovery.choices import TRAINING_PART, Plan, Setting, choose, most_runs
 from unweave.discovery.factors import Factor, describe_factors
-from unweave.discovery.labels import LabelColumn, read_labels
+from unweave.discovery.labels import LabelColumn, as_factors, read_labels, without_duplicates
 from unweave.discovery.measured import Measured, measure
 from unweave.discovery.odd import OddPhotograph, odd_photographs
 from unweave.discovery.photographs import Photographs, check_enough, read_photographs
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 PAGE, EXPLORER, CODES, MODEL, SUMMARY = "page.html", "explorer.html", "codes.csv", "model", "discovery.json"
 _WORK = "work"
 _UNSEEN_PART, _UNSEEN_MOST = 0.2, 1_000
+_MOST_LABELS = 8  # in the explorer
 _NUMBERS = (int, float, np.integer, np.floating)
 
 
@@ -107,8 +108,8 @@ class Discovery:
         return pd.DataFrame(columns, index=pd.Index(self.photographs.names, name="file", dtype=object))
 
     def data(self) -> Dataset:
-        """The photographs as a data set, at the size that the model takes."""
-        return _dataset(self.photographs, self.photographs.at(self.plan.side))
+        """The photographs as a data set, at the size that the model takes, with their files and the labels given."""
+        return _with_labels(self, self.labels)
 
     def explore(self) -> Explorer:
         """The page on which the model's numbers are moved by hand; a notebook shows it."""
@@ -229,7 +230,8 @@ def _discover(
     trained = train_runs(plan, jobs, data, training, trainer)
     selected = select_run(trained.runs, _measure(trained.runs, images, seen, unseen), unseen, pilot)
     distinct = photographs.distinct
-    factors = describe_factors(selected, distinct, labels)
+    comparable = without_duplicates(labels, photographs.first_alike)
+    factors = describe_factors(selected, distinct, comparable)
     latents = [factor.latent for factor in factors]
     chosen = selected.measured
     odd = odd_photographs(chosen.errors, chosen.mean[:, latents], seen, distinct) if factors else []
@@ -241,7 +243,7 @@ def _discover(
         tuple(labels),
         tuple(odd),
         tuple(how_sure(selected, factors, len(distinct), len(unseen))),
-        tuple(not_discovered(selected, factors, labels, trained.notes)),
+        tuple(not_discovered(selected, factors, comparable, trained.notes)),
         folder,
     )
 
@@ -487,7 +489,25 @@ def _explorer(result: Discovery) -> Explorer:
 
     names = {f"z{factor.latent}": factor.title for factor in result.factors}
     title = f"What varies in {result.photographs.folder.name}"
-    return explore(result.run, result.data(), title=title, names=names)
+    return explore(result.run, _with_labels(result, _labels_to_show(result)), title=title, names=names)
+
+
+def _labels_to_show(result: Discovery) -> list[LabelColumn]:
+    """The labels, or of very many those that a factor relates to most: each takes seconds to compare by trees."""
+
+    def least_p(label: LabelColumn) -> float:
+        relations = (relation for factor in result.factors for relation in factor.relations)
+        return min((one.p for one in relations if one.label == label.name), default=1.0)
+
+    shown = sorted(result.labels, key=least_p)[:_MOST_LABELS]
+    return [label for label in result.labels if any(label is one for one in shown)]
+
+
+def _with_labels(result: Discovery, labels: Sequence[LabelColumn]) -> Dataset:
+    plain = _dataset(result.photographs, result.photographs.at(result.plan.side))
+    assert plain.array is not None
+    space, table = as_factors(labels)
+    return labelled(plain.name, space, plain.array, table).with_parts(files=result.photographs.names)
 
 
 def _write_bytes(path: Path, data: bytes) -> None:

@@ -73,7 +73,7 @@ def describe_factors(
     distinct
         the rows of photographs without duplicates.
     labels
-        that were given, by row.
+        that were given, by row; of photographs without duplicates.
     seed
         of permutations.
     """

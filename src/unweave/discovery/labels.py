@@ -6,20 +6,24 @@ import csv
 import io
 import math
 import posixpath
+import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from unweave.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from unweave.data.factors import FactorSpace
 from unweave.errors import ArgumentError, DataError
 from unweave.files import read_bytes
 
 FEWEST_LABELLED = 10  # below this, no relation can be seen
-_PERMUTATIONS = 999
+SIGNIFICANT = 0.05
+_PERMUTATIONS, _PERMUTATIONS_PER_COMPARISON = 999, 100
 _BINS = 8
 _MOST_VALUES = 32  # of a number: more are taken in equal parts
+_UNKNOWN = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])  # in a column of numbers
 _LIMIT = 1 << 28
 
 
@@ -76,7 +80,7 @@ class Relation:
     @property
     def is_real(self) -> bool:
         """Whether chance is an unlikely explanation."""
-        return self.p <= 0.05
+        return self.p <= SIGNIFICANT
 
 
 def read_labels(path: Path | str, names: Sequence[str], unreadable: Sequence[str] = ()) -> list[LabelColumn]:
@@ -85,7 +89,7 @@ def read_labels(path: Path | str, names: Sequence[str], unreadable: Sequence[str
     Parameters
     ----------
     path
-        of the CSV file, with a header line.
+        of the CSV file, with a header line; cells are separated by commas, semicolons or tabs, as the header is.
     names
         of all photographs, in their order.
     unreadable
@@ -99,29 +103,30 @@ def read_labels(path: Path | str, names: Sequence[str], unreadable: Sequence[str
     (array([ 3., nan, nan]), array([ 0.,  1., nan]), ('cat', 'dog'))
     """
     file = Path(path)
-    header, lines = _read(file)
+    header, lines, has_decimal_commas = _read(file)
     columns = [cell.strip() for cell in header[1:]]
     if not columns or not all(columns) or len(set(columns)) != len(columns):
         raise DataError(
             f"{file}, line 1: needs a column of files, then columns of labels with different names"
         )
-    rows = {name: row for row, name in enumerate(names)}
+    rows = {_key(name): row for row, name in enumerate(names)} | {name: row for row, name in enumerate(names)}
+    passed_over = {_key(name) for name in unreadable}
     cells: list[list[str]] = [[""] * len(names) for _ in columns]
     seen: set[str] = set()
     for number, line in lines:
         if len(line) != len(header):
             raise DataError(f"{file}, line {number}: has {len(line)} cells; the header has {len(header)}")
-        name = posixpath.normpath(line[0].strip().replace("\\", "/"))
+        name = line[0] if line[0] in rows else _key(line[0])
         if name in seen:
             raise DataError(f"{file}, line {number}: {line[0]!r} has a line already")
         seen.add(name)
-        if name in set(unreadable):
+        if name in passed_over:
             continue
         if name not in rows:
             raise DataError(f"{file}, line {number}: there is no photograph {line[0]!r} in the folder")
         for column, cell in zip(cells, line[1:], strict=True):
             column[rows[name]] = cell.strip()
-    return [_column(name, column) for name, column in zip(columns, cells, strict=True)]
+    return [_column(name, column, has_decimal_commas) for name, column in zip(columns, cells, strict=True)]
 
 
 def relate(codes: FloatArray, labels: Sequence[LabelColumn], seed: int = 0) -> list[list[Relation]]:
@@ -129,6 +134,7 @@ def relate(codes: FloatArray, labels: Sequence[LabelColumn], seed: int = 0) -> l
 
     Categories are compared by mutual information with the factor in eight equal parts, numbers of more than two values
     by rank correlation, too: the larger counts. p is from permutations of the labels, times the number of comparisons.
+    The rows must be independent of each other: see :func:`without_duplicates`.
 
     Examples
     --------
@@ -146,6 +152,33 @@ def relate(codes: FloatArray, labels: Sequence[LabelColumn], seed: int = 0) -> l
     ]
 
 
+def without_duplicates(labels: Sequence[LabelColumn], first_alike: IntArray) -> list[LabelColumn]:
+    """The labels of different photographs only: copies of a photograph would each count as evidence.
+
+    A photograph without a label has that of its first duplicate that has one.
+
+    Parameters
+    ----------
+    labels
+        by row (n,).
+    first_alike
+        for each row the first row that shows the same (n,).
+
+    Examples
+    --------
+    >>> label = LabelColumn("angle", np.array([3.0, 3.0, np.nan, 5.0]), ())
+    >>> without_duplicates([label], np.array([0, 0, 2, 2]))[0].values
+    array([ 3., nan,  5., nan])
+    """
+    columns = []
+    for label in labels:
+        values = np.full(len(label.values), np.nan)
+        for row in np.flatnonzero(label.known)[::-1]:  # the first one last: it stays
+            values[first_alike[row]] = label.values[row]
+        columns.append(replace(label, values=values))
+    return columns
+
+
 def useless_labels(labels: Sequence[LabelColumn]) -> Mapping[str, str]:
     """The labels that nothing can be compared with, and why."""
     return {
@@ -157,32 +190,86 @@ def useless_labels(labels: Sequence[LabelColumn]) -> Mapping[str, str]:
     }
 
 
+def as_factors(labels: Sequence[LabelColumn]) -> tuple[FactorSpace, FloatArray]:
+    """The labels as factors of a data set, and their values (n, K), NaN where unknown.
+
+    Numbers of many values are continuous. Labels that nothing can be compared with are left out, and so are texts of
+    which there are very many, such as names.
+
+    Examples
+    --------
+    >>> angle = LabelColumn("angle", np.arange(50) / 2, ())
+    >>> kind = LabelColumn("kind", np.arange(50.0) % 2, ("cat", "dog"))
+    >>> space, table = as_factors([angle, kind])
+    >>> space.sizes, table[3]
+    (((0.0, 24.5), 2), array([1.5, 1. ]))
+    """
+    sizes: dict[str, int | tuple[float, float]] = {}
+    texts: dict[str, tuple[str, ...]] = {}
+    columns = []
+    for label in filter(_is_usable, labels):
+        values, numbers = np.unique(label.values[label.known], return_inverse=True)
+        is_many = len(values) > _MOST_VALUES
+        if is_many and label.categories:
+            continue
+        column = label.values.copy()
+        if is_many:
+            sizes[label.name] = (float(values[0]), float(values[-1]))
+        else:
+            column[label.known] = numbers
+            sizes[label.name] = len(values)
+            texts[label.name] = tuple(
+                label.categories[int(value)] if label.categories else f"{value:g}" for value in values
+            )
+        columns.append(column)
+    categorical = [label.name for label in labels if label.categories and label.name in sizes]
+    space = FactorSpace(list(sizes), list(sizes.values()), categorical, texts)
+    return space, np.stack(columns, axis=1) if columns else np.empty((0, 0))
+
+
 def _is_usable(label: LabelColumn) -> bool:
     values = label.values[label.known]
     return len(values) >= FEWEST_LABELLED and len(np.unique(values)) > 1
 
 
 def _relation(code: FloatArray, label: LabelColumn, comparisons: int, rng: np.random.Generator) -> Relation:
-    from scipy.stats import rankdata
+    """The relation by some permutations; one that may be real by as many as the number of comparisons asks for.
 
+    With 999 of them p is 0.001 at least, and 0.002 where one kind of relation is there and the other is not, which
+    times 26 comparisons would call nothing real. What the first test lets pass is judged by the second alone, so that
+    two tests give no more false alarms than one.
+    """
     rows = label.known
     values, code = label.values[rows], code[rows]
-    orders = [np.arange(len(values)), *(rng.permutation(len(values)) for _ in range(_PERMUTATIONS))]
+    kind, strength, p = _test(code, label, values, _PERMUTATIONS, rng)
+    needed = _PERMUTATIONS_PER_COMPARISON * comparisons - 1
+    if needed > _PERMUTATIONS and p <= SIGNIFICANT:
+        kind, strength, p = _test(code, label, values, needed, rng)
+    return Relation(label.name, kind, strength, min(1.0, p * comparisons), len(values))
+
+
+def _test(
+    code: FloatArray, label: LabelColumn, values: FloatArray, permutations: int, rng: np.random.Generator
+) -> tuple[str, float, float]:
+    """The kind of a relation, its strength, and p by so many permutations, of this comparison alone."""
+    from scipy.stats import rankdata
+
     parts, groups = _parts(code), _groups(label, values)
-    told = np.array([_information(parts, groups[order]) for order in orders])  # as it is, and by chance
+    first, second = (_standard(rankdata(each)) for each in (code, values))
+    told, correlations = np.empty(1 + permutations), np.empty(1 + permutations)
+    for number in range(1 + permutations):  # as it is, and by chance
+        order = rng.permutation(len(values)) if number else np.arange(len(values))
+        told[number] = _information(parts, groups[order])
+        correlations[number] = second[order] @ first
     chance = told[1:].mean()
-    share = max(0.0, (told[0] - chance) / max(_entropy(np.bincount(groups)) - chance, 1e-9))
+    share = max(0.0, float((told[0] - chance) / max(_entropy(np.bincount(groups)) - chance, 1e-9)))
     if label.categories or len(np.unique(values)) <= 2:
-        kind, strength, p = "information", share, _p_values(told[None])[0]
-    else:
-        first, second = (_standard(rankdata(each)) for each in (code, values))
-        correlations = second[np.stack(orders)] @ first
-        # The better of two tests, compared with the better of the two by chance.
-        p = _p_values(-_p_values(np.stack([told, np.abs(correlations)]), of_all=True).min(axis=0)[None])[0]
-        in_order = correlations[0] ** 2 >= share
-        kind = "order" if in_order else "information"
-        strength = round(float(correlations[0]), 9) if in_order else share
-    return Relation(label.name, kind, float(strength), min(1.0, float(p) * comparisons), len(values))
+        return "information", share, float(_p_values(told[None])[0])
+    # The better of two tests, compared with the better of the two by chance.
+    p = float(_p_values(-_p_values(np.stack([told, np.abs(correlations)]), of_all=True).min(axis=0)[None])[0])
+    if correlations[0] ** 2 >= share:
+        return "order", round(float(correlations[0]), 9), p
+    return "information", share, p
 
 
 def _p_values(statistics: FloatArray, of_all: bool = False) -> FloatArray:
@@ -190,7 +277,7 @@ def _p_values(statistics: FloatArray, of_all: bool = False) -> FloatArray:
     ordered = np.sort(statistics, axis=1)
     wanted = statistics if of_all else statistics[:, :1]
     below = np.stack([np.searchsorted(row, each - 1e-12) for row, each in zip(ordered, wanted, strict=True)])
-    p: FloatArray = 1 - below / statistics.shape[1]
+    p: FloatArray = (statistics.shape[1] - below) / statistics.shape[1]  # exact: 0.05 is 0.05
     return p if of_all else p[:, 0]
 
 
@@ -224,28 +311,47 @@ def _entropy(counts: AnyArray) -> float:
     return float(-(part * np.log(part)).sum())
 
 
-def _column(name: str, cells: Sequence[str]) -> LabelColumn:
-    known = [cell for cell in cells if cell]
+def _key(name: str) -> str:
+    """A name as it is compared: systems differ in slashes, and in whether an umlaut is one character or two."""
+    return unicodedata.normalize("NFC", posixpath.normpath(name.strip().replace("\\", "/")))
+
+
+def _column(name: str, cells: Sequence[str], has_decimal_commas: bool) -> LabelColumn:
+    """Numbers, if all cells are that are not empty, or say in a usual way that nothing is known; else categories."""
     try:
-        numbers = [float(cell) if cell else math.nan for cell in cells]
-        if not all(math.isfinite(float(cell)) for cell in known):
+        numbers = [_number(cell.replace(",", ".") if has_decimal_commas else cell) for cell in cells]
+        if all(map(math.isnan, numbers)):
             raise ValueError
         return LabelColumn(name, np.array(numbers), ())
     except ValueError:
-        categories = tuple(sorted(set(known)))
+        categories = tuple(sorted({cell for cell in cells if cell}))
         number = {text: float(index) for index, text in enumerate(categories)}
         return LabelColumn(name, np.array([number.get(cell, math.nan) for cell in cells]), categories)
 
 
-def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """The header and the lines with their numbers."""
+def _number(cell: str) -> float:
+    if cell.lower() in _UNKNOWN:
+        return math.nan
+    value = float(cell)
+    if not math.isfinite(value):
+        raise ValueError
+    return value
+
+
+def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]], bool]:
+    """The header, the lines with their numbers, and whether numbers are written as 1,5.
+
+    Spreadsheets separate cells by semicolons where numbers have a comma.
+    """
     try:
         text = read_bytes(path, _LIMIT).decode("utf-8-sig")
     except FileNotFoundError as error:
         raise ArgumentError("labels", str(path), "there is no such file") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 text; save the table as CSV UTF-8") from error
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    first = text.lstrip().partition("\n")[0]
+    separator = max(",;\t", key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     rows = []
     try:
         for row in reader:
@@ -255,4 +361,4 @@ def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
         raise DataError(f"{path}, line {reader.line_num}: {error}") from error
     if not rows:
         raise DataError(f"{path}: is empty; needs a header line: file, then the names of the labels")
-    return rows[0][1], rows[1:]
+    return rows[0][1], rows[1:], separator == ";"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from unweave.arrays import ByteArray, FloatArray, IntArray
+from unweave.arrays import AnyArray, ByteArray, FloatArray, IntArray
 from unweave.data.files.images import ImageHeader, read_header, read_image
 from unweave.data.image_size import reduce_images
 from unweave.data.own.folders import image_files
@@ -145,6 +146,25 @@ def stored_images(store: Path) -> ByteArray:
     return images
 
 
+def write_array(path: Path, array: AnyArray) -> None:
+    """Write an array as an NPY file, whole or not at all.
+
+    NumPy itself does not say of a full disk that it is full.
+
+    Examples
+    --------
+    >>> write_array(Path("numbers.npy"), np.arange(3))
+    >>> np.load("numbers.npy")
+    array([0, 1, 2])
+    """
+    whole = np.ascontiguousarray(array)
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(whole))
+    with replacing(path) as temporary, open(temporary, "wb") as file:
+        file.write(header.getvalue())
+        file.write(whole.reshape(-1).view(np.uint8).data)
+
+
 def check_enough(photographs: Photographs) -> None:
     """Refuse photographs of which fewer than ten are different."""
     distinct = len(photographs.distinct)
@@ -221,8 +241,7 @@ def _read(folder: Path, listed: Sequence[str], store: Path, listing: str) -> Pho
         "digest": digest.hexdigest()[:32],
     }
     store.mkdir(parents=True, exist_ok=True)
-    with replacing(store / _ARRAY) as temporary, open(temporary, "wb") as file:
-        np.save(file, images, allow_pickle=False)
+    write_array(store / _ARRAY, images)
     write_text(store / _FACTS, json.dumps(facts))
     return _photographs(folder, images, facts)
 

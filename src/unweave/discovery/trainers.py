@@ -25,10 +25,10 @@ from unweave.data import Dataset
 from unweave.data.image_size import reduce_images
 from unweave.data.own.arrays import from_arrays
 from unweave.discovery.choices import Plan
-from unweave.discovery.photographs import stored_images
+from unweave.discovery.photographs import stored_images, write_array
 from unweave.discovery.runs import RUNS, Job, create_method, train_job
 from unweave.errors import DataError, DiskFullError, UnweaveError
-from unweave.files import read_json, replacing, write_text
+from unweave.files import read_json, write_text
 from unweave.processes import cores, end_of_log, start_worker, stop_workers
 from unweave.progress import progress
 from unweave.training import Callback, Run
@@ -258,6 +258,15 @@ class _Worker:
             self.process.stdin.write(" ".join(words).encode() + b"\n")
             self.process.stdin.flush()
 
+    def end_orders(self) -> None:
+        """Say that there are no more orders.
+
+        An interruption may be lost in a training that ends, or fails, at the same moment: then this ends the process.
+        """
+        assert self.process.stdin is not None
+        with suppress(OSError):
+            self.process.stdin.close()
+
     def close(self) -> None:
         """Close the pipes of a process that has ended."""
         self.thread.join()
@@ -288,6 +297,8 @@ class SideBySide:
     ) -> None:
         living = [worker for worker in self.workers if worker is not None]
         self.workers = [None] * self.processes
+        for worker in living:
+            worker.end_orders()
         stop_workers([worker.process for worker in living])
         for worker in living:
             worker.close()
@@ -352,8 +363,7 @@ class SideBySide:
     def _prepare(self, plan: Plan, jobs: Sequence[Job], data: Dataset) -> None:
         """Write what workers need, before the first of them begins."""
         if not self.has_images:
-            with replacing(self.work / _IMAGES) as temporary, open(temporary, "wb") as file:
-                np.save(file, np.asarray(data.array), allow_pickle=False)
+            write_array(self.work / _IMAGES, np.asarray(data.array))
             self.has_images = True
         Orders(data.name, plan, {job.name: job for job in jobs}).write(self.work)
 

@@ -2,7 +2,7 @@
 // Which latent tells about which factor; a click shows the two for real images.
 
 const MEASURES = {
-  mutual_information: ["Mutual information", "share of a factor's entropy that a latent tells"],
+  mutual_information: ["Mutual information", "share of a factor's entropy that a latent tells, less what chance gives"],
   importance: ["DCI importance", "share of a latent in predicting a factor by boosted trees"],
 };
 let relationPoints = [];

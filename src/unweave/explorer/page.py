@@ -235,8 +235,13 @@ def _examples(array: Any) -> Any:
 
 def _detail(run: Run) -> str:
     settings = run.spec.method.hyperparameters
-    shown = [f"{name} = {value}" for name, value in settings.items() if isinstance(value, int | float | str)]
-    return ", ".join([*shown[:4], f"seed {run.spec.seed}", f"{run.step:,} steps"])
+    shown = [
+        f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}"
+        for name, value in settings.items()
+        if isinstance(value, int | float | str)
+    ]
+    terms = [f"with {term['name']}" for term in vars(run.spec.method).get("extra_terms") or ()]
+    return ", ".join([*shown[:4], *terms[:4], f"seed {run.spec.seed}", f"{run.step:,} steps"])
 
 
 # --- the template --------------------------------------------------------------------------------
