@@ -46,6 +46,16 @@ def test_unreadable_files_are_listed_with_the_reason(save, squares, tmp_path):
     assert len(photographs) == 3
 
 
+def test_photographs_of_telephones_are_not_passed_over(save, squares, tmp_path):
+    folder = save("photos", squares(3))
+    (folder / "IMG_0001.HEIC").write_bytes(b"ftypheic")
+    (folder / "notes.txt").write_text("no photograph")
+    photographs = read_photographs(folder, tmp_path / "store")
+    ((name, why),) = photographs.unreadable
+    assert name == "IMG_0001.HEIC"
+    assert "save them as JPEG" in why
+
+
 def test_a_second_call_reads_no_file(save, squares, tmp_path, monkeypatch):
     folder = save("photos", squares(4))
     first = read_photographs(folder, tmp_path / "store")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from unweave.arrays import AnyArray, ByteArray, FloatArray, IntArray
-from unweave.data.files.images import ImageHeader, read_header, read_image
+from unweave.data.files.images import SUFFIXES, ImageHeader, read_header, read_image
 from unweave.data.image_size import reduce_images
 from unweave.data.own.folders import image_files
 from unweave.errors import ArgumentError, DataError
@@ -31,6 +31,10 @@ _SMALL = 16
 _AT_A_TIME = 256
 _ARRAY, _FACTS = "images.npy", "photographs.json"
 _VERSION = 1
+# Photographs of cameras and telephones that need a reader of their own: listed as unreadable, not passed over.
+_NOT_READ = frozenset(
+    [".heic", ".heif", ".avif", ".jxl", ".dng", ".cr2", ".cr3", ".nef", ".arw", ".raf", ".orf", ".rw2"]
+)
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,7 @@ def read_photographs(path: Path | str, store: Path, exclude: Path | None = None)
         raise ArgumentError("photos", str(path), "needs a folder of images")
     stamps = {
         name: stamp
-        for name, stamp in image_files(folder).items()
+        for name, stamp in image_files(folder, SUFFIXES | _NOT_READ).items()
         if exclude is None or not (folder / name).is_relative_to(exclude.absolute())
     }
     if not stamps:
@@ -253,6 +257,8 @@ def _none_readable(folder: Path, unreadable: dict[str, str]) -> DataError:
 
 
 def _try_header(path: Path) -> ImageHeader | str:
+    if path.suffix.lower() in _NOT_READ:
+        return f"photographs of this kind ({path.suffix}) cannot be read; save them as JPEG"
     try:
         return read_header(path)
     except (DataError, OSError) as error:

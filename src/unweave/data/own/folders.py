@@ -92,7 +92,7 @@ def from_folder(
     shape = _check_size(size)
     if channels not in (None, 1, 3):
         raise ArgumentError("channels", channels, "needs 1, 3 or None")
-    stamps = dict(sorted(_list(folder, "", (os.path.realpath(folder),))))
+    stamps = image_files(folder)
     if not stamps:
         raise DataError(f"{folder}: no images here ({', '.join(sorted(SUFFIXES))})")
     own_table = isinstance(factors, str | os.PathLike) and os.fspath(factors) != FACTORS_FILE
@@ -143,7 +143,7 @@ def folder_content(path: str | os.PathLike[str], factors: str | os.PathLike[str]
     32
     """
     folder = Path(path).expanduser().absolute()
-    stamps = dict(sorted(_list(folder, "", (os.path.realpath(folder),))))
+    stamps = image_files(folder)
     table = folder / factors
     if table.is_file():
         status = table.stat()
@@ -170,8 +170,17 @@ def folder_content(path: str | os.PathLike[str], factors: str | os.PathLike[str]
     return content
 
 
-def image_files(path: str | os.PathLike[str]) -> dict[str, tuple[int, int]]:
+def image_files(
+    path: str | os.PathLike[str], suffixes: frozenset[str] = SUFFIXES
+) -> dict[str, tuple[int, int]]:
     """The images in a folder and below it: relative path -> (size, time of change), in the order of paths.
+
+    Parameters
+    ----------
+    path
+        of the folder.
+    suffixes
+        the ends of names that count, in lower case.
 
     Examples
     --------
@@ -180,10 +189,12 @@ def image_files(path: str | os.PathLike[str]) -> dict[str, tuple[int, int]]:
     {}
     """
     folder = Path(path).expanduser().absolute()
-    return dict(sorted(_list(folder, "", (os.path.realpath(folder),))))
+    return dict(sorted(_list(folder, "", (os.path.realpath(folder),), suffixes)))
 
 
-def _list(folder: Path | str, prefix: str, above: tuple[str, ...]) -> Iterator[tuple[str, tuple[int, int]]]:
+def _list(
+    folder: Path | str, prefix: str, above: tuple[str, ...], suffixes: frozenset[str]
+) -> Iterator[tuple[str, tuple[int, int]]]:
     """The relative path of each image with its size and time of change.
 
     ``above`` are the real paths of the folders on the way here: a link back to one would never end.
@@ -198,8 +209,8 @@ def _list(folder: Path | str, prefix: str, above: tuple[str, ...]) -> Iterator[t
         if entry.is_dir():
             real = os.path.realpath(entry.path)
             if real not in above:
-                yield from _list(entry.path, f"{prefix}{entry.name}/", (*above, real))
-        elif Path(entry.name).suffix.lower() in SUFFIXES and entry.is_file():
+                yield from _list(entry.path, f"{prefix}{entry.name}/", (*above, real), suffixes)
+        elif Path(entry.name).suffix.lower() in suffixes and entry.is_file():
             status = entry.stat()
             yield prefix + entry.name, (status.st_size, status.st_mtime_ns)
 
