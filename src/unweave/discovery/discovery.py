@@ -487,7 +487,10 @@ def _same(first: Path, second: Path) -> bool:
 def _explorer(result: Discovery) -> Explorer:
     from unweave.explorer import explore
 
-    names = {f"z{factor.latent}": factor.title for factor in result.factors}
+    names = {
+        f"z{factor.latent}": factor.title + ("" if factor.status == "reproduced" else " (uncertain)")
+        for factor in result.factors
+    }
     title = f"What varies in {result.photographs.folder.name}"
     return explore(result.run, _with_labels(result, _labels_to_show(result)), title=title, names=names)
 
