@@ -295,7 +295,7 @@ def claims(
     outcome = open_results(study, root)
     papers = paper or [name for name in outcome.spec.get("reports", []) if name in PAPER_CLAIMS] or None
     table = judge_claims(outcome.table, papers)
-    if table["data"].nunique() < 2:
+    if len(set(table["data"]) - {""}) < 2:
         table = table.drop(columns="data")
     rows = [tuple(_claim_cell(value, format) for value in row) for row in table.itertuples(index=False)]
     output.show_table([str(name).upper() for name in table.columns], rows, format)

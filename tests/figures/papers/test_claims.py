@@ -9,7 +9,7 @@ from unweave.study import NotInStudyError, Results
 
 def test_claims_are_rounded_for_readers():
     table = claim_results(Results("yang-32", uw.study.load_results("stored:yang-32")), "yang")
-    assert list(table.columns) == ["Claim", "Paper", "Measured", "n", "p", "Verdict", "Reason"]
+    assert list(table.columns) == ["Claim", "Verdict", "p", "Measured", "n", "Paper", "Reason"]
     assert set(table["Verdict"]) >= {"holds", "does not hold"}
     assert all(text == "" or len(text) <= len("< 0.0001") for text in table["p"])
 

@@ -29,7 +29,7 @@ from unweave.metrics import METRICS
 
 Verdict = Literal["holds", "does not hold", "not shown", "not tested"]
 LEVEL = 0.05
-COLUMNS = ["claim", "data", "paper", "measured", "n", "p", "verdict", "reason"]
+COLUMNS = ["claim", "data", "verdict", "p", "measured", "n", "paper", "reason"]
 
 
 @dataclass(frozen=True)

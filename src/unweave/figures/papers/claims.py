@@ -47,7 +47,7 @@ def claim_results(results: Results, paper: str) -> pd.DataFrame:
         raise NotInStudyError(
             f"its runs test none of the {len(table)} claims ('unweave study claims' says why of each)"
         )
-    if table["data"].nunique() < 2:
+    if len(set(table["data"]) - {""}) < 2:
         table = table.drop(columns="data")
     shown = table.assign(p=["" if pd.isna(p) else p_text(p) for p in table["p"]])
     return shown.rename(columns=str.capitalize).rename(columns={"P": "p", "N": "n"})
