@@ -45,6 +45,14 @@ def test_more_time_gives_larger_images_and_more_runs(photographs):
     assert short.steps < long.steps
 
 
+@pytest.mark.parametrize("minutes", range(1, 60, 6))
+def test_larger_images_are_not_bought_with_steps(photographs, minutes):
+    """Axes that are learned in too few steps come back in no other training: small images get many steps first."""
+    plan = choose(photographs, minutes, seconds_per_step=cost)
+    assert plan.steps >= choices.ENOUGH_STEPS or (plan.side, plan.width) == (32, 0.5)
+    assert plan.steps >= choices.FEW_STEPS or len(plan.settings) == 1
+
+
 def test_an_experts_choices_are_kept(photographs):
     plan = choose(photographs, 1, steps=7, seeds=5, latent_size=4, size=64, seconds_per_step=cost)
     assert (plan.steps, plan.seeds, plan.latent_size, plan.side) == (7, 5, 4, 64)

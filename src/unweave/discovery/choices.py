@@ -14,8 +14,8 @@ import numpy as np
 from unweave.arrays import AnyArray, ByteArray
 from unweave.discovery.photographs import Photographs
 
-ENOUGH_STEPS = 2_000  # of a run: below this, images or networks get smaller
-FEW_STEPS = 1_000  # below this, strengths are not compared
+ENOUGH_STEPS = 6_000  # of a run: below this, images or networks get smaller
+FEW_STEPS = 2_000  # below this, strengths are not compared
 FEWEST_STEPS = 50
 MOST_STEPS = 20_000
 FEWEST_SEEDS, MOST_SEEDS = 6, 10  # axes of five trainings can agree by chance; ten are enough
