@@ -87,8 +87,9 @@ def choose_setting(
 ) -> tuple[SettingScores, ...]:
     """The scores of the settings of pilot runs, the best first.
 
-    The setting whose latents agree most over seeds is the best; one that does not draw unseen photographs better than
-    their mean has nothing to agree on. UDR decides between equals; by itself it prefers models with a single latent.
+    The setting whose latents agree most over seeds is the best, after those of which more runs draw unseen photographs
+    better than their mean: others have nothing to agree on. UDR decides between equals; by itself it prefers models
+    with a single latent.
     """
     groups: dict[str, list[int]] = {}
     for index, one in enumerate(trained):
@@ -96,7 +97,10 @@ def choose_setting(
     scores = [
         _compare(trained, measured, rows, unseen)[0] for rows in groups.values() if len(rows) >= FEWEST_MODELS
     ]
-    return tuple(sorted(scores, key=lambda one: (one.reproducible, one.udr, one.explained), reverse=True))
+    order = sorted(
+        scores, key=lambda one: (one.learned, one.reproducible, one.udr, one.explained), reverse=True
+    )
+    return tuple(order)
 
 
 def select_run(
