@@ -91,6 +91,17 @@ def test_shares_of_few_seeds_are_shown_without_an_interval(simulate):
     assert all("shares of variance" in claim.measured and "95 %" not in claim.reason for claim in shares)
 
 
+def test_seeds_that_some_methods_lack_do_not_count_for_shares(simulate):
+    """Of a study under way, one method may have more seeds than the others."""
+    table = simulate(GRID, noise, seeds=6)
+    first = table["method"].unique()[0]
+    under_way = table[(table["method"] == first) | (table["seed"] < 4)]
+    shares = [claim for claim in locatello_claims(under_way) if "matters more than the method" in claim.claim]
+    assert {claim.reason for claim in shares} == {"an interval needs 5 seeds, the study has 4"}
+    whole = [claim for claim in locatello_claims(table) if "matters more than the method" in claim.claim]
+    assert all("95 %" in claim.reason for claim in whole)
+
+
 def test_metrics_that_agree(simulate, verdicts):
     def score(sign):
         def of_run(run, rng):

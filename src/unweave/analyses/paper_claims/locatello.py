@@ -251,6 +251,7 @@ def _shares(table: pd.DataFrame) -> list[Claim]:
     counts = runs.groupby("method")["strength_index"].nunique()
     if (counts >= 2).sum() < 2:
         return [claim.not_tested("needs two methods with two strengths each") for claim in claims]
+    runs = _whole_seeds(runs)
     whole = _variance_shares(runs, metrics)
     method, strength, rest = whole
     seeds = runs["seed"].unique().tolist()
@@ -273,6 +274,14 @@ def _shares(table: pd.DataFrame) -> list[Claim]:
             verdict, reason = "not tested", "no share without one of the seeds"
         result.append(claim.with_measured(text, runs).judged(Judgement(math.nan, verdict, reason)))
     return result
+
+
+def _whole_seeds(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs of those seeds that most settings have: of a study that is under way, not those of some methods only."""
+    keys = ["method", "variant", "strength_index"]
+    settings = runs.assign(setting=runs.groupby(keys, dropna=False).ngroup())
+    counts = settings.groupby("seed")["setting"].nunique()
+    return runs[runs["seed"].isin(counts.index[counts == counts.max()])]
 
 
 def _variance_shares(runs: pd.DataFrame, metrics: list[str]) -> tuple[float, float, float]:
