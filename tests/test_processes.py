@@ -29,7 +29,7 @@ def test_an_interruption_that_an_import_swallows_comes_again():
 
 def test_a_worker_is_started_with_pipes_or_a_log_and_stopped(tmp_path, monkeypatch):
     (tmp_path / "echoing.py").write_text(
-        "import os, sys\nprint(sys.argv[1:], os.environ['OMP_NUM_THREADS'], flush=True)\nsys.stdin.readline()\n"
+        "import os, sys\nfrom unweave.processes import remember_interrupts\nremember_interrupts()\nprint(sys.argv[1:], os.environ['OMP_NUM_THREADS'], flush=True)\nsys.stdin.readline()\n"
         "print('last words', file=sys.stderr)\n"
     )
     monkeypatch.chdir(tmp_path)
