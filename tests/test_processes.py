@@ -29,7 +29,11 @@ def test_an_interruption_that_an_import_swallows_comes_again():
 
 def test_a_worker_is_started_with_pipes_or_a_log_and_stopped(tmp_path, monkeypatch):
     (tmp_path / "echoing.py").write_text(
-        "import os, sys\nfrom unweave.processes import remember_interrupts\nremember_interrupts()\nprint(sys.argv[1:], os.environ['OMP_NUM_THREADS'], flush=True)\nsys.stdin.readline()\n"
+        "import os, sys\n"
+        "from unweave.processes import remember_interrupts\n"
+        "remember_interrupts()\n"
+        "print(sys.argv[1:], os.environ['OMP_NUM_THREADS'], flush=True)\n"
+        "sys.stdin.readline()\n"
         "print('last words', file=sys.stderr)\n"
     )
     monkeypatch.chdir(tmp_path)
