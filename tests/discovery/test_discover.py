@@ -282,14 +282,21 @@ class SlowTrainer:
                 yield trainers_module.Outcome(job, 100.0, job.steps)
 
 
-@pytest.mark.parametrize(("processes", "trained"), [(1, [2, 3, 4, 5]), (3, [2, 3, 4, 5, 6, 7])])
-def test_late_runs_are_left_out_for_good(photos, tmp_path, monkeypatch, processes, trained):
+@pytest.fixture
+def slow_plan(photos, tmp_path, monkeypatch):
+    """A plan of six runs, and an imagined clock that a trainer moves."""
     clock = [0.0]
     monkeypatch.setattr(runs_module.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(runs_module, "_is_finished", lambda job, folder: (folder / job.name).exists())
     monkeypatch.setattr(runs_module, "train_job", lambda *_: None)
     photographs = module.read_photographs(photos, tmp_path / "store")
     plan = module.choose(photographs, 1, steps=1, seeds=6, strength=4.0, seconds_per_step=None)
+    return plan, clock
+
+
+@pytest.mark.parametrize(("processes", "trained"), [(1, [2, 3, 4, 5]), (3, [2, 3, 4, 5, 6, 7])])
+def test_late_runs_are_left_out_for_good(slow_plan, tmp_path, processes, trained):
+    plan, clock = slow_plan
     trainer = SlowTrainer(tmp_path / "runs", processes, clock)
     for _ in range(2):
         jobs = runs_module.final_jobs(plan, plan.settings[0], trainer.runs, None)
@@ -301,13 +308,8 @@ def test_late_runs_are_left_out_for_good(photos, tmp_path, monkeypatch, processe
         assert "2 of the planned runs were left out" in result.notes[0]
 
 
-def test_a_run_that_was_begun_in_time_is_finished_however_late_it_is(photos, tmp_path, monkeypatch):
-    clock = [0.0]
-    monkeypatch.setattr(runs_module.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(runs_module, "_is_finished", lambda job, folder: (folder / job.name).exists())
-    monkeypatch.setattr(runs_module, "train_job", lambda *_: None)
-    photographs = module.read_photographs(photos, tmp_path / "store")
-    plan = module.choose(photographs, 1, steps=1, seeds=6, strength=4.0, seconds_per_step=None)
+def test_a_run_that_was_begun_in_time_is_finished_however_late_it_is(slow_plan, tmp_path):
+    plan, clock = slow_plan
     trainer = SlowTrainer(tmp_path / "runs", 1, clock)
     jobs = runs_module.final_jobs(plan, plan.settings[0], trainer.runs, None)
     notes = {"spent": 9e9, "pace": [100.0, 1], "begun": [jobs[4].name]}

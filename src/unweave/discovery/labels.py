@@ -256,17 +256,19 @@ def _test(
 
     parts, groups = _parts(code), _groups(label, values)
     first, second = (_standard(rankdata(each)) for each in (code, values))
-    told, correlations = np.empty(1 + permutations), np.empty(1 + permutations)
+    shared, correlations = np.empty(1 + permutations), np.empty(1 + permutations)
     for number in range(1 + permutations):  # as it is, and by chance
         order = rng.permutation(len(values)) if number else np.arange(len(values))
-        told[number] = _information(parts, groups[order])
+        shared[number] = _information(parts, groups[order])
         correlations[number] = second[order] @ first
-    chance = told[1:].mean()
-    share = max(0.0, float((told[0] - chance) / max(_entropy(np.bincount(groups)) - chance, 1e-9)))
+    chance = shared[1:].mean()
+    share = max(0.0, float((shared[0] - chance) / max(_entropy(np.bincount(groups)) - chance, 1e-9)))
     if label.categories or len(np.unique(values)) <= 2:
-        return "information", share, float(_p_values(told[None])[0])
+        return "information", share, float(_p_values(shared[None])[0])
     # The better of two tests, compared with the better of the two by chance.
-    p = float(_p_values(-_p_values(np.stack([told, np.abs(correlations)]), of_all=True).min(axis=0)[None])[0])
+    p = float(
+        _p_values(-_p_values(np.stack([shared, np.abs(correlations)]), of_all=True).min(axis=0)[None])[0]
+    )
     if correlations[0] ** 2 >= share:
         return "order", round(float(correlations[0]), 9), p
     return "information", share, p
