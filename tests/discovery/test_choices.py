@@ -29,7 +29,7 @@ def cost(plan):
 @pytest.mark.parametrize("minutes", [0.5, 3, 30, 200])
 def test_the_runs_fit_into_the_time(photographs, minutes):
     plan = choose(photographs, minutes, seconds_per_step=cost)
-    pilot = plan.pilot_steps * choices.PILOT_SEEDS * len(plan.settings)
+    pilot = plan.pilot_steps * plan.pilot_seeds * len(plan.settings)
     seconds = cost(plan) * (plan.steps * plan.seeds + pilot)
     assert seconds <= 60 * minutes * choices.TRAINING_PART + 1e-6 or plan.steps == choices.FEWEST_STEPS
     if plan.steps < choices.MOST_STEPS:
@@ -39,7 +39,8 @@ def test_the_runs_fit_into_the_time(photographs, minutes):
 def test_more_time_gives_larger_images_and_more_runs(photographs):
     short, long = (choose(photographs, minutes, seconds_per_step=cost) for minutes in (0.3, 60))
     assert (short.side, long.side) == (32, 64)
-    assert (len(short.settings), short.pilot_steps, short.seeds) == (1, 0, choices.FEWEST_SEEDS)
+    assert (len(short.settings), short.pilot_seeds, short.pilot_steps) == (1, 0, 0)
+    assert short.seeds == choices.FEWEST_SEEDS
     assert len(long.settings) > 1
     assert long.seeds > short.seeds
     assert short.steps < long.steps
@@ -88,7 +89,7 @@ def test_components_beyond_chance_are_those_that_were_put_in():
 def test_runs_side_by_side_fit_into_the_time_too(photographs, minutes, processes):
     """A process trains one run after the other: as many as there are rounds."""
     plan = choose(photographs, minutes, processes=processes, seconds_per_step=cost)
-    pilots = -(-choices.PILOT_SEEDS * len(plan.settings) // processes)
+    pilots = -(-plan.pilot_seeds * len(plan.settings) // processes)
     seconds = cost(plan) * (plan.steps * -(-plan.seeds // processes) + plan.pilot_steps * pilots)
     assert seconds <= 60 * minutes * choices.TRAINING_PART + 1e-6 or plan.steps == choices.FEWEST_STEPS
     if choices.FEWEST_STEPS < plan.steps < choices.MOST_STEPS:
@@ -106,6 +107,20 @@ def test_more_processes_give_more_steps(photographs):
 
 
 def test_there_are_never_more_processes_than_runs():
-    assert choices.most_runs(None, None) == choices.MOST_SEEDS
+    assert choices.most_runs(None, 4.0) == choices.MOST_SEEDS
     assert choices.most_runs(2, 4.0) == 2
-    assert choices.most_runs(2, None) == choices.PILOT_SEEDS * 3
+    assert choices.most_runs(2, None) == choices.MOST_PILOTS * 3
+
+
+def test_more_time_gives_more_pilot_runs_before_longer_ones(photographs):
+    plans = [
+        choose(photographs, minutes, size=32, seconds_per_step=cost) for minutes in (0.5, 2, 3, 6, 12, 30, 60)
+    ]
+    compared = [plan for plan in plans if plan.pilot_seeds]
+    counts = [plan.pilot_seeds for plan in compared]
+    assert counts == sorted(counts)
+    assert {choices.FEWEST_PILOTS, choices.MOST_PILOTS} <= set(counts)
+    for plan in compared:
+        assert choices.FEWEST_PILOTS <= plan.pilot_seeds <= choices.MOST_PILOTS
+        assert plan.pilot_steps >= choices.FEW_PILOT_STEPS
+        assert plan.pilot_steps >= choices.ENOUGH_PILOT_STEPS or plan.pilot_seeds == choices.FEWEST_PILOTS

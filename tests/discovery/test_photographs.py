@@ -1,5 +1,8 @@
 """Reading a folder of photographs: what is there, what cannot be read, what is there twice."""
 
+import errno
+import os
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -119,3 +122,21 @@ def test_a_disk_that_is_full_of_photographs_is_said_to_be_full(small_disk):
         write_array(disk / "images.npy", np.zeros((100, 32, 32, 3), np.uint8))
     assert is_full(caught.value)
     assert list(disk.iterdir()) == []
+
+
+def test_a_folder_inside_that_cannot_be_read_is_listed(save, squares, tmp_path, monkeypatch):
+    folder = save("photos", squares(12))
+    (folder / "private").mkdir()
+    scan = os.scandir
+
+    def refuse(path):
+        if str(path).endswith("private"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    photographs = read_photographs(folder, tmp_path / "store")
+    assert len(photographs) == 12
+    assert photographs.unreadable == (("private/", "the folder cannot be read (Permission denied)"),)
+    monkeypatch.undo()
+    assert read_photographs(folder, tmp_path / "store").unreadable == ()

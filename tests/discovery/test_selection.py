@@ -7,22 +7,28 @@ from unweave.discovery.choices import Setting
 from unweave.discovery.runs import TrainedRun
 
 SETTINGS = {
-    name: Setting("beta_tcvae", {"beta": beta}, name) for name, beta in (("weak", 2.0), ("strong", 20.0))
+    name: Setting("beta_tcvae", {"beta": beta}, name)
+    for name, beta in (("usual", 8.0), ("strong", 20.0), ("weak", 2.0))
 }
+
+
+RUNS = 4
 
 
 @pytest.fixture
 def choose(monkeypatch):
-    """The settings in the order of preference, if their pilot runs have these scores (learned, reproducible, udr)."""
+    """The settings in the order of preference, if pilot runs have these scores (learned, reproducible, error, UDR)."""
 
     def choose(**scores):
-        trained = [TrainedRun(SETTINGS[name], seed, None) for seed in range(2) for name in scores]
+        trained = [TrainedRun(SETTINGS[name], seed, None) for seed in range(RUNS) for name in scores]
 
         def compare(trained, measured, rows, unseen):
             setting = trained[rows[0]].setting
-            learned, reproducible, udr = scores[setting.label]
-            result = selection.SettingScores(setting, 2, learned, 0.5, 3.0, reproducible, udr, 0.5, 0.0)
-            return result, rows[0], None, 2
+            learned, reproducible, error, udr = scores[setting.label]
+            result = selection.SettingScores(
+                setting, RUNS, learned, 0.5, 3.0, reproducible, error, udr, 0.5, 0.0
+            )
+            return result, rows[0], None, RUNS
 
         monkeypatch.setattr(selection, "_compare", compare)
         return [one.setting.label for one in selection.choose_setting(trained, [None] * len(trained), None)]
@@ -30,14 +36,32 @@ def choose(monkeypatch):
     return choose
 
 
-def test_the_setting_with_most_reproducible_axes_is_chosen(choose):
-    assert choose(weak=(2, 0.5, 0.9), strong=(2, 1.2, 0.1)) == ["strong", "weak"]
+def test_the_usual_setting_is_chosen_unless_another_is_clearly_better(choose):
+    assert choose(usual=(4, 0.5, 0.3, 0.1), strong=(4, 1.2, 0.3, 0.1)) == ["usual", "strong"]
+    assert choose(usual=(4, 0.5, 0.2, 0.1), strong=(4, 1.2, 0.2, 0.1)) == ["strong", "usual"]
+
+
+def test_without_a_known_error_nothing_is_clearly_better(choose):
+    unknown = float("inf")
+    assert choose(usual=(4, 0.0, unknown, 0.1), strong=(4, 3.0, unknown, 0.9)) == ["usual", "strong"]
+
+
+def test_the_best_of_those_that_are_clearly_better_is_chosen(choose):
+    order = choose(usual=(4, 0.1, 0.1, 0.1), strong=(4, 0.9, 0.1, 0.1), weak=(4, 1.3, 0.1, 0.1))
+    assert order == ["weak", "strong", "usual"]
 
 
 def test_udr_decides_between_equals(choose):
-    assert choose(weak=(2, 0.5, 0.9), strong=(2, 0.5, 0.1)) == ["weak", "strong"]
+    order = choose(usual=(4, 0.1, 0.1, 0.1), strong=(4, 0.9, 0.1, 0.2), weak=(4, 0.9, 0.1, 0.3))
+    assert order == ["weak", "strong", "usual"]
 
 
 def test_a_setting_that_learned_nothing_is_not_preferred_to_one_whose_axes_were_turned(choose):
     """Axes that agree less than chance count below zero; where nothing was learned none are compared, which is zero."""
-    assert choose(weak=(1, 0.0, 0.9), strong=(2, -1.4, 0.1)) == ["strong", "weak"]
+    unknown = float("inf")
+    assert choose(usual=(1, 0.0, unknown, 0.9), strong=(4, -1.4, 0.2, 0.1)) == ["strong", "usual"]
+    assert choose(usual=(2, 2.0, 0.1, 0.9), strong=(3, -1.4, 0.2, 0.1)) == ["strong", "usual"]
+
+
+def test_if_no_setting_learned_something_the_best_of_them_is_taken(choose):
+    assert choose(usual=(0, 0.0, 9.0, 0.1), strong=(0, 0.0, 9.0, 0.4)) == ["strong", "usual"]

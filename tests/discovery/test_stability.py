@@ -10,6 +10,7 @@ from unweave.discovery.stability import (
     _p_of_purity,
     _whiten,
     axis_stability,
+    error_of_reproduced,
 )
 from unweave.errors import ArgumentError
 
@@ -158,3 +159,34 @@ def test_whitening_leaves_no_correlation_and_keeps_axes():
 def test_one_model_alone_is_refused():
     with pytest.raises(ArgumentError, match="needs two or more"):
         axis_stability([np.zeros((5, 2))], used(1, 2))
+
+
+def test_the_error_of_reproduced_axes_is_their_spread_over_repetitions():
+    """The jackknife's error against the standard deviation of the same statistic over sets of trainings drawn anew."""
+    rng = np.random.default_rng(0)
+    models, repetitions = 5, 120
+    used = [np.ones(3, bool)] * models
+
+    def trainings():
+        """The first latent comes back, the other two are turned anew each time."""
+        sources = rng.normal(size=(300, 3))
+        for angle in rng.uniform(0, 2 * np.pi, models):
+            turn = np.eye(3)
+            turn[1:, 1:] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+            yield sources @ turn + 0.2 * rng.normal(size=sources.shape)
+
+    counts, errors = [], []
+    for _ in range(repetitions):
+        codes = list(trainings())
+        axes = [axis_stability(codes, used, reference) for reference in range(models)]
+        counts.append(np.mean([one.beyond_chance.sum() for one in axes]))
+        errors.append(error_of_reproduced(codes, used))
+    spread = float(np.std(counts))
+    assert spread > 0.1
+    # The jackknife of so few, and of pairs, is biased upwards: it never makes another setting win too easily.
+    assert 0.9 * spread < float(np.sqrt(np.mean(np.square(errors)))) < 2.5 * spread
+
+
+def test_the_error_is_unknown_for_two_trainings():
+    codes = np.random.default_rng(0).normal(size=(100, 2))
+    assert error_of_reproduced([codes, codes], [np.ones(2, bool)] * 2) == np.inf

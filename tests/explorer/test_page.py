@@ -694,6 +694,16 @@ def test_hostile_factor_names_stay_text(page, tmp_path):
     assert not page.all("img")
 
 
+def test_models_are_called_by_their_labels(page, vaes, tmp_path):
+    data, runs = vaes
+    path = write_page(runs, tmp_path / "labels.html", data, labels=["first <b>", "second"])
+    page.open(path)
+    assert page.find("#detail").text.startswith("first <b>: seed ")
+    assert "beta =" not in page.find("#detail").text
+    with pytest.raises(uw.UnweaveError, match="needs one for each of 2 runs"):
+        write_page(runs, tmp_path / "labels.html", data, labels=["first"])
+
+
 def test_a_notebook_shows_it_as_a_cell(page, vaes, tmp_path):
     data, (run, _) = vaes
     explorer = run.explore(data)

@@ -19,8 +19,10 @@ FEW_STEPS = 2_000  # below this, strengths are not compared
 FEWEST_STEPS = 50
 MOST_STEPS = 20_000
 FEWEST_SEEDS, MOST_SEEDS = 6, 10  # axes of five trainings can agree by chance; ten are enough
-PILOT_SEEDS = 2  # of each setting
 PILOT_PART = 0.3  # of the training
+FEWEST_PILOTS, MOST_PILOTS = 3, 5  # runs of each setting; two would not show how much they differ by chance
+ENOUGH_PILOT_STEPS = 3_000  # of a pilot run: beyond this, time is better spent on more of them
+FEW_PILOT_STEPS = 1_000  # below this, strengths are not compared
 LEARNING_RATE = 1e-3  # at its peak, after a warm-up and before a cosine's decay
 TRAINING_PART = 0.85  # of the time; the rest reads, compares and writes
 MANY_LATENTS, FEW_LATENTS = 10, 3
@@ -60,8 +62,8 @@ class Plan:
         of the method; the variance of a pixel, 1 where the likelihood has none.
     steps, batch_size, learning_rate
         of the training.
-    settings, pilot_steps
-        among which one is chosen by two short runs of each; a single setting needs none.
+    settings, pilot_seeds, pilot_steps
+        among which one is chosen by short runs of each, the usual one first; a single setting needs none.
     seeds
         how often the chosen setting is trained, each time from another beginning than any before.
     choices
@@ -74,6 +76,7 @@ class Plan:
     variance: float
     latent_size: int
     steps: int
+    pilot_seeds: int
     pilot_steps: int
     batch_size: int
     learning_rate: float
@@ -133,7 +136,9 @@ def choose(
     batch_size = 64 if len(photographs.distinct) >= 100 else 16
     settings = _settings() if strength is None else (_tcvae(strength),)
 
-    def plan(side: int, width: float, steps: int, pilot: int, used: Sequence[Setting], seeds: int) -> Plan:
+    def plan(
+        side: int, width: float, steps: int, pilots: tuple[int, int], used: Sequence[Setting], seeds: int
+    ) -> Plan:
         return Plan(
             side,
             width,
@@ -141,7 +146,7 @@ def choose(
             variance,
             latents,
             steps,
-            pilot,
+            *pilots,
             batch_size,
             LEARNING_RATE,
             tuple(used),
@@ -155,7 +160,8 @@ def choose(
         rungs = [rung for rung in _RUNGS if size in (None, rung[0])]
     if steps is not None:
         side, width = rungs[-1] if size is None else rungs[0]
-        chosen = plan(side, width, steps, steps if len(settings) > 1 else 0, settings, seeds or FEWEST_SEEDS)
+        pilots = (FEWEST_PILOTS, steps) if len(settings) > 1 else (0, 0)
+        chosen = plan(side, width, steps, pilots, settings, seeds or FEWEST_SEEDS)
         why_size = "the number of steps was given, so the cheapest networks are taken"
         why_runs = "given by you"
     else:
@@ -225,20 +231,22 @@ def _fit(
     part = 1 - PILOT_PART if len(settings) > 1 else 1.0
     each = steps = 0.0
     for side, width in rungs:
-        each = measure(plan(side, width, 1, 0, settings, fewest))
+        each = measure(plan(side, width, 1, (0, 0), settings, fewest))
         steps = part * seconds / each  # of a process, in all rounds of final runs together
         if steps >= ENOUGH_STEPS * fewest_rounds:
             break
-    if steps < FEW_STEPS * fewest_rounds and len(settings) > 1:
-        settings, steps, part = settings[:1], seconds / each, 1.0
+    pilots = _pilots(PILOT_PART * seconds / each, len(settings), processes)
+    if steps < FEW_STEPS * fewest_rounds or pilots[1] < FEW_PILOT_STEPS:
+        settings = settings[:1]
+    if len(settings) == 1:
+        steps, pilots = seconds / each, (0, 0)
     most_rounds = max(fewest_rounds, int(steps / ENOUGH_STEPS / 1.5))
     count = seeds or int(np.clip(most_rounds * processes, fewest, MOST_SEEDS))
-    pilot = (1 - part) * seconds / each / rounds(PILOT_SEEDS * len(settings), processes)
     chosen = plan(
         side,
         width,
         int(np.clip(steps / rounds(count, processes), FEWEST_STEPS, MOST_STEPS)),
-        int(np.clip(pilot, FEWEST_STEPS, MOST_STEPS)) if len(settings) > 1 else 0,
+        pilots,
         settings,
         count,
     )
@@ -254,6 +262,12 @@ def _fit(
     return chosen, why_size, f"what fits into the time, as {speed}{limit}"
 
 
+def _pilots(steps: float, settings: int, processes: int) -> tuple[int, int]:
+    """How many pilot runs of each setting, and their steps, where each process has so many steps for them."""
+    count = int(np.clip(steps * processes / settings / ENOUGH_PILOT_STEPS, FEWEST_PILOTS, MOST_PILOTS))
+    return count, min(int(steps / rounds(count * settings, processes)), MOST_STEPS)
+
+
 def rounds(runs: int, processes: int) -> int:
     """How many runs a process trains one after the other at most.
 
@@ -267,12 +281,12 @@ def rounds(runs: int, processes: int) -> int:
 
 def most_runs(seeds: int | None, strength: float | None) -> int:
     """How many runs there may be to train side by side."""
-    pilot = PILOT_SEEDS * len(_settings()) if strength is None else 0
+    pilot = MOST_PILOTS * len(_settings()) if strength is None else 0
     return max(pilot, seeds or MOST_SEEDS)
 
 
 def _settings() -> tuple[Setting, ...]:
-    """Methods and strengths, the most useful first: it is taken where there is no time to compare."""
+    """Methods and strengths, the usual one first: it is taken unless another is clearly better."""
     return (_tcvae(8.0), _tcvae(20.0), Setting("beta_vae", {"beta": 3.0}, "β-VAE, strength 3"))
 
 
@@ -290,8 +304,9 @@ def _why_settings(plan: Plan, strength: float | None) -> str:
         )
     return (
         "Each pushes the numbers to be independent of each other in its own way and strength. Nobody can know "
-        f"beforehand which suits your photographs, so each is tried {PILOT_SEEDS} times for a short while. The one "
-        "whose numbers agree best is then trained anew, and only these new trainings are judged."
+        f"beforehand which suits your photographs, so each is tried {plan.pilot_seeds} times for a short while. The "
+        "first is the usual one; another takes its place if the numbers of its trainings agree clearly better, by more "
+        "than chance explains. The chosen one is then trained anew, and only these new trainings are judged."
     )
 
 
@@ -299,9 +314,7 @@ def _runs_in_words(plan: Plan) -> str:
     final = f"{plan.seeds} runs of {plan.steps:,} steps, {plan.batch_size} photographs each"
     if not plan.pilot_steps:
         return final
-    return (
-        f"{PILOT_SEEDS * len(plan.settings)} short runs of {plan.pilot_steps:,} steps to choose, then {final}"
-    )
+    return f"{plan.pilot_seeds * len(plan.settings)} short runs of {plan.pilot_steps:,} steps to choose, then {final}"
 
 
 def _choose_likelihood(images: AnyArray) -> tuple[str, float, Choice]:

@@ -492,7 +492,8 @@ def _explorer(result: Discovery) -> Explorer:
         for factor in result.factors
     }
     title = f"What varies in {result.photographs.folder.name}"
-    return explore(result.run, _with_labels(result, _labels_to_show(result)), title=title, names=names)
+    data = _with_labels(result, _labels_to_show(result))
+    return explore(result.run, data, title=title, names=names, labels=[result.selected.trained.setting.label])
 
 
 def _labels_to_show(result: Discovery) -> list[LabelColumn]:

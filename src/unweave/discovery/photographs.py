@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -107,8 +107,8 @@ def read_photographs(path: Path | str, store: Path, exclude: Path | None = None)
     """Read every image in a folder and below it, once: a second call opens what ``store`` holds.
 
     Each is cut to a square around its centre and brought to 64 x 64 pixels; 32 x 32 or 28 x 28 where the files are that
-    small. Files that cannot be read are listed, and do no harm. If all are grey, or colour files without colour, one
-    channel is kept.
+    small. Files, and folders inside, that cannot be read are listed, and do no harm. If all are grey, or colour files
+    without colour, one channel is kept.
 
     Parameters
     ----------
@@ -132,16 +132,18 @@ def read_photographs(path: Path | str, store: Path, exclude: Path | None = None)
     folder = Path(path).expanduser().absolute()
     if not folder.is_dir():
         raise ArgumentError("photos", str(path), "needs a folder of images")
+    locked: dict[str, str] = {}
     stamps = {
         name: stamp
-        for name, stamp in image_files(folder, SUFFIXES | _NOT_READ).items()
+        for name, stamp in image_files(folder, SUFFIXES | _NOT_READ, locked).items()
         if exclude is None or not (folder / name).is_relative_to(exclude.absolute())
     }
     if not stamps:
         raise DataError(f"{folder}: no images here (.jpg, .png, .gif, .tif, .webp, .bmp and others)")
-    listing = hashlib.sha256(json.dumps([_VERSION, str(folder), list(stamps.items())]).encode()).hexdigest()
+    content = [_VERSION, str(folder), list(stamps.items()), *([sorted(locked)] if locked else [])]
+    listing = hashlib.sha256(json.dumps(content).encode()).hexdigest()
     kept = _kept(folder, store, listing)
-    return _read(folder, list(stamps), store, listing) if kept is None else kept
+    return _read(folder, list(stamps), locked, store, listing) if kept is None else kept
 
 
 def stored_images(store: Path) -> ByteArray:
@@ -202,9 +204,12 @@ def _photographs(folder: Path, images: ByteArray, facts: dict[str, Any]) -> Phot
     return Photographs(folder, names, images, sizes, unreadable, str(facts["digest"]))
 
 
-def _read(folder: Path, listed: Sequence[str], store: Path, listing: str) -> Photographs:
+def _read(
+    folder: Path, listed: Sequence[str], locked: Mapping[str, str], store: Path, listing: str
+) -> Photographs:
+    """Read the listed files; ``locked`` are folders that cannot be read, with the reason."""
     headers: dict[str, ImageHeader] = {}
-    unreadable: dict[str, str] = {}
+    unreadable = dict(locked)
     with ThreadPoolExecutor() as pool, progress("Reading headers", len(listed), "files") as advance:
         for name, header in zip(
             listed, pool.map(lambda name: _try_header(folder / name), listed), strict=True

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from unweave.data import Dataset
-from unweave.discovery.choices import FEWEST_STEPS, MOST_STEPS, PILOT_SEEDS, Plan, Setting, rounds
+from unweave.discovery.choices import FEWEST_STEPS, MOST_STEPS, Plan, Setting, rounds
 from unweave.errors import DataError
 from unweave.files import read_json, write_text
 from unweave.methods import create
@@ -87,7 +87,9 @@ def pilot_jobs(plan: Plan) -> list[Job]:
     if len(plan.settings) == 1:
         return []
     return [
-        Job(setting, seed, plan.pilot_steps, True) for seed in range(PILOT_SEEDS) for setting in plan.settings
+        Job(setting, seed, plan.pilot_steps, True)
+        for seed in range(plan.pilot_seeds)
+        for setting in plan.settings
     ]
 
 
@@ -111,7 +113,7 @@ def final_jobs(
         notes["final_steps"] = steps
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / _NOTES, json.dumps(notes))
-    return [Job(setting, PILOT_SEEDS + number, steps, False) for number in range(plan.seeds)]
+    return [Job(setting, plan.pilot_seeds + number, steps, False) for number in range(plan.seeds)]
 
 
 def create_method(plan: Plan, setting: Setting, data: Dataset) -> Method:

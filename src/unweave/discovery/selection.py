@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unweave.arrays import IntArray
+from unweave.arrays import FloatArray, IntArray
 from unweave.discovery.choices import Setting
 from unweave.discovery.measured import Measured, free_combination, noise_in_unused
 from unweave.discovery.runs import TrainedRun
-from unweave.discovery.stability import AxisStability, axis_stability
+from unweave.discovery.stability import AxisStability, axis_stability, error_of_reproduced
 from unweave.errors import UnweaveError
 from unweave.metrics.unlabelled.udr import udr
 
 FEWEST_MODELS = 2
+_CLEARLY = 2.0  # standard errors by which another setting must be better than the usual one
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class SettingScores:
     reproducible
         the sum over latents of their agreement beyond chance: how many axes came back. Axes turned at random add
         nothing on average.
+    error
+        the standard error of ``reproducible``, by leaving out one run at a time; infinite with fewer than three.
     udr
         unsupervised disentanglement ranking.
     distinguished
@@ -51,9 +54,19 @@ class SettingScores:
     explained: float
     used: float
     reproducible: float
+    error: float
     udr: float
     distinguished: float
     noise: float
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether most of its runs learned something."""
+        return self.learned > self.seeds / 2
+
+    def is_clearly_better(self, other: SettingScores) -> bool:
+        """Whether its axes agree better by more than chance explains."""
+        return self.reproducible - other.reproducible > _CLEARLY * float(np.hypot(self.error, other.error))
 
 
 @dataclass(frozen=True)
@@ -85,11 +98,12 @@ class Selected:
 def choose_setting(
     trained: Sequence[TrainedRun], measured: Sequence[Measured], unseen: IntArray
 ) -> tuple[SettingScores, ...]:
-    """The scores of the settings of pilot runs, the best first.
+    """The scores of the settings of pilot runs, the chosen one first, then by how many axes came back.
 
-    The setting whose latents agree most over seeds is the best, after those of which more runs draw unseen photographs
-    better than their mean: others have nothing to agree on. UDR decides between equals; by itself it prefers models
-    with a single latent.
+    A few short runs are a noisy judge, so the usual setting, which is the first of ``trained``, is chosen unless the
+    axes of another agree better by more than two standard errors of the difference. Settings of which half of the runs
+    or more do not draw unseen photographs better than their mean come last: they have nothing to agree on. UDR decides
+    between equals; by itself it prefers models with a single latent.
     """
     groups: dict[str, list[int]] = {}
     for index, one in enumerate(trained):
@@ -97,10 +111,14 @@ def choose_setting(
     scores = [
         _compare(trained, measured, rows, unseen)[0] for rows in groups.values() if len(rows) >= FEWEST_MODELS
     ]
+    if not scores:
+        return ()
     order = sorted(
-        scores, key=lambda one: (one.learned, one.reproducible, one.udr, one.explained), reverse=True
+        scores, key=lambda one: (one.has_learned, one.reproducible, one.udr, one.explained), reverse=True
     )
-    return tuple(order)
+    usual = next((one for one in scores if one.has_learned), order[0])
+    best = next((one for one in order if one.has_learned and one.is_clearly_better(usual)), usual)
+    return (best, *(one for one in order if one is not best))
 
 
 def select_run(
@@ -141,6 +159,7 @@ def _compare(
         float(np.mean([measured[each].explained for each in rows])),
         float(np.mean([measured[each].used.sum() for each in rows])),
         float(np.mean(counts)),
+        error_of_reproduced(codes, used) if is_real else float("inf"),
         float(np.mean(ranking)),
         free_combination(trained[row].run, measured[row], unseen),
         noise_in_unused(trained[row].run, measured[row], unseen),
@@ -148,7 +167,7 @@ def _compare(
     return scores, row, axes[index], len(compared)
 
 
-def _ranking(codes: Sequence[np.ndarray], kl: Sequence[np.ndarray]) -> list[float]:
+def _ranking(codes: Sequence[FloatArray], kl: Sequence[FloatArray]) -> list[float]:
     """UDR of each model."""
     if len(codes[0]) < 3:
         return [0.0] * len(codes)

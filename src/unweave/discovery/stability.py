@@ -119,6 +119,29 @@ def axis_stability(
     return AxisStability(agreement, purity, p, partners)
 
 
+def error_of_reproduced(codes: Sequence[FloatArray], used: Sequence[BoolArray]) -> float:
+    """The standard error of how many axes came back, the mean over models of the sum of ``beyond_chance``.
+
+    By the jackknife: each model is left out once. It is infinite for fewer than three models.
+
+    Examples
+    --------
+    >>> sources = np.random.default_rng(0).uniform(size=(400, 3))
+    >>> float(np.round(error_of_reproduced([sources] * 4, [np.ones(3, bool)] * 4), 6))
+    0.0
+    """
+    models = len(codes)
+    if models < 3:
+        return float("inf")
+    without = []
+    for out in range(models):
+        kept = [index for index in range(models) if index != out]
+        those, their_used = [codes[index] for index in kept], [used[index] for index in kept]
+        axes = [axis_stability(those, their_used, reference) for reference in range(models - 1)]
+        without.append(np.mean([one.beyond_chance.sum() for one in axes]))
+    return float(np.sqrt((models - 1) * np.var(without)))
+
+
 @cache
 def _best_purities(models: int) -> FloatArray:
     """Sorted purities of the best reference among models that each turn the same two latents at random."""

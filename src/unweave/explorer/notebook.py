@@ -57,6 +57,7 @@ def explore(
     data: Dataset | None = None,
     title: str | None = None,
     names: Names | Sequence[Names] | None = None,
+    labels: Sequence[str] | None = None,
 ) -> Explorer:
     """A page in which the codes of one or several models can be moved, to be shown in a notebook or saved.
 
@@ -64,7 +65,7 @@ def explore(
     ----------
     runs
         one run, or several of the same data.
-    data, title, names
+    data, title, names, labels
         as of :func:`~unweave.explorer.page.write_page`.
 
     Examples
@@ -74,4 +75,5 @@ def explore(
     >>> uw.explorer.explore(run).save("page.html").name
     'page.html'
     """
-    return Explorer(render_page([runs] if isinstance(runs, Run) else list(runs), data, title, names))
+    each = [runs] if isinstance(runs, Run) else list(runs)
+    return Explorer(render_page(each, data, title, names, labels))

@@ -61,6 +61,7 @@ def write_page(
     data: Dataset | None = None,
     title: str | None = None,
     names: Names | Sequence[Names] | None = None,
+    labels: Sequence[str] | None = None,
 ) -> Path:
     """Write an HTML file in which the codes of one or several models can be moved, compared and named.
 
@@ -80,6 +81,8 @@ def write_page(
     names
         of latents, by their labels ("z0"): one mapping for all runs, or one for each. By default those that the runs
         have: see :func:`unweave.training.names.write_names`.
+    labels
+        of the runs, one for each; by default their methods with the hyperparameters.
 
     Returns
     -------
@@ -96,7 +99,7 @@ def write_page(
     target = Path(path)
     if target.is_dir():
         raise ArgumentError("path", str(path), "is a folder; needs the name of a file")
-    text = render_page(runs, data, title, names)
+    text = render_page(runs, data, title, names, labels)
     try:
         write_text(target, text)
     except OSError as error:
@@ -109,6 +112,7 @@ def render_page(
     data: Dataset | None = None,
     title: str | None = None,
     names: Names | Sequence[Names] | None = None,
+    labels: Sequence[str] | None = None,
 ) -> str:
     """The page of :func:`write_page` as text.
 
@@ -127,14 +131,16 @@ def render_page(
     for run in runs:
         run.method.check_data(data)
     given = _names(runs, names)
+    if labels is not None and len(labels) != len(runs):
+        raise ArgumentError("labels", f"{len(labels)} labels", f"needs one for each of {len(runs)} runs")
     block = ArrayBlock()
     with progress("Explorer", len(runs), "models", transient=True) as advance:
         observations = draw_observations(data)
         content: dict[str, Any] = {"observations": observation_content(observations, block)}
         models, codes = [], []
-        for run, of_run in zip(runs, given, strict=True):
+        for run, of_run, label in zip(runs, given, labels or [""] * len(runs), strict=True):
             codes.append(codes_of(run.method, observations))
-            models.append(_model(run, observations, codes[-1], of_run, block))
+            models.append(_model(run, observations, codes[-1], of_run, str(label), block))
             advance(1, run.spec.method.name)
     content["models"] = models
     used = [np.array([latent["active"] for latent in model["latents"]]) for model in models]
@@ -180,7 +186,12 @@ def _title(runs: Sequence[Run], data: Dataset) -> str:
 
 
 def _model(
-    run: Run, observations: Observations, codes: Codes, names: dict[str, str], block: ArrayBlock
+    run: Run,
+    observations: Observations,
+    codes: Codes,
+    names: dict[str, str],
+    label: str,
+    block: ArrayBlock,
 ) -> dict[str, Any]:
     """One model as JSON has it."""
     method, device = run.method, device_of(run.method)
@@ -207,8 +218,10 @@ def _model(
     shown = observations.shown if codes.encoded else len(codes.mean)
     latents = latent_content(method, codes, names)
     content = {
-        "name": method.spec.name,
-        "detail": _detail(run),
+        "name": label or method.spec.name,
+        "detail": ", ".join(
+            [*([] if label else _settings(run)), f"seed {run.spec.seed}", f"{run.step:,} steps"]
+        ),
         "directory": "" if run.path is None else str(run.path),
         "encoder": None if encoder is None else program_content(encoder, block),
         "decoder": program_content(decoder, block),
@@ -233,7 +246,8 @@ def _examples(array: Any) -> Any:
     return np.concatenate([array] * math.ceil(_EXAMPLES / len(array)))[:_EXAMPLES]
 
 
-def _detail(run: Run) -> str:
+def _settings(run: Run) -> list[str]:
+    """The first hyperparameters and further terms of a run's method."""
     settings = run.spec.method.hyperparameters
     shown = [
         f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}"
@@ -241,7 +255,7 @@ def _detail(run: Run) -> str:
         if isinstance(value, int | float | str)
     ]
     terms = [f"with {term['name']}" for term in vars(run.spec.method).get("extra_terms") or ()]
-    return ", ".join([*shown[:4], *terms[:4], f"seed {run.spec.seed}", f"{run.step:,} steps"])
+    return [*shown[:4], *terms[:4]]
 
 
 # --- the template --------------------------------------------------------------------------------

@@ -171,7 +171,9 @@ def folder_content(path: str | os.PathLike[str], factors: str | os.PathLike[str]
 
 
 def image_files(
-    path: str | os.PathLike[str], suffixes: frozenset[str] = SUFFIXES
+    path: str | os.PathLike[str],
+    suffixes: frozenset[str] = SUFFIXES,
+    unreadable: dict[str, str] | None = None,
 ) -> dict[str, tuple[int, int]]:
     """The images in a folder and below it: relative path -> (size, time of change), in the order of paths.
 
@@ -181,6 +183,8 @@ def image_files(
         of the folder.
     suffixes
         the ends of names that count, in lower case.
+    unreadable
+        receives the folders below it that cannot be read, with the reason; without it they are an error.
 
     Examples
     --------
@@ -189,11 +193,15 @@ def image_files(
     {}
     """
     folder = Path(path).expanduser().absolute()
-    return dict(sorted(_list(folder, "", (os.path.realpath(folder),), suffixes)))
+    return dict(sorted(_list(folder, "", (os.path.realpath(folder),), suffixes, unreadable)))
 
 
 def _list(
-    folder: Path | str, prefix: str, above: tuple[str, ...], suffixes: frozenset[str]
+    folder: Path | str,
+    prefix: str,
+    above: tuple[str, ...],
+    suffixes: frozenset[str],
+    unreadable: dict[str, str] | None,
 ) -> Iterator[tuple[str, tuple[int, int]]]:
     """The relative path of each image with its size and time of change.
 
@@ -202,14 +210,17 @@ def _list(
     try:
         entries = list(os.scandir(folder))
     except OSError as error:
-        raise DataError(f"{folder}: cannot be read ({error.strerror})") from error
+        if unreadable is None or not prefix:
+            raise DataError(f"{folder}: cannot be read ({error.strerror})") from error
+        unreadable[prefix] = f"the folder cannot be read ({error.strerror})"
+        return
     for entry in entries:
         if entry.name.startswith("."):
             continue
         if entry.is_dir():
             real = os.path.realpath(entry.path)
             if real not in above:
-                yield from _list(entry.path, f"{prefix}{entry.name}/", (*above, real), suffixes)
+                yield from _list(entry.path, f"{prefix}{entry.name}/", (*above, real), suffixes, unreadable)
         elif Path(entry.name).suffix.lower() in suffixes and entry.is_file():
             status = entry.stat()
             yield prefix + entry.name, (status.st_size, status.st_mtime_ns)
