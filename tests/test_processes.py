@@ -28,15 +28,18 @@ def test_an_interruption_that_an_import_swallows_comes_again():
 
 
 def test_a_worker_is_started_with_pipes_or_a_log_and_stopped(tmp_path, monkeypatch):
-    (tmp_path / "echoing.py").write_text(
-        "import os, sys\n"
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / "echoing.py").write_text(
+        "import os, queue, sys\n"
         "from unweave.processes import remember_interrupts\n"
         "remember_interrupts()\n"
         "print(sys.argv[1:], os.environ['OMP_NUM_THREADS'], flush=True)\n"
         "sys.stdin.readline()\n"
         "print('last words', file=sys.stderr)\n"
     )
+    (tmp_path / "queue.py").write_text("1 / 0")  # called like a module of Python
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "modules"))
     log = tmp_path / "log"
     with start_worker("echoing", ["a"], 3, log, has_pipes=True) as worker:
         assert worker.stdout.readline().decode().split() == ["['a',", "'--parent',", f"'{os.getpid()}']", "3"]

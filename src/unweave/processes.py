@@ -55,9 +55,10 @@ def start_worker(
     log: Path,
     *,
     has_pipes: bool = False,
-    imports_from_here: bool = True,
 ) -> subprocess.Popen[bytes]:
-    """Start ``python -m MODULE ARGUMENTS --parent PID``, held to a number of threads.
+    """Start ``python -P -m MODULE ARGUMENTS --parent PID``, held to a number of threads.
+
+    With ``-P``, so that a file in the current folder that is called like a module of Python does no harm.
 
     Parameters
     ----------
@@ -69,12 +70,8 @@ def start_worker(
         what it prints is appended to this file.
     has_pipes
         connect its standard input and output with this process instead.
-    imports_from_here
-        whether it may import what lies in the current folder, as extensions of a study do. Otherwise a file there that
-        is called like a module of Python does no harm.
     """
-    flags = [] if imports_from_here else ["-P"]
-    command = [sys.executable, *flags, "-m", module, *arguments, "--parent", str(os.getpid())]
+    command = [sys.executable, "-P", "-m", module, *arguments, "--parent", str(os.getpid())]
     with open(log, "ab") as file:
         return subprocess.Popen(
             command,

@@ -237,7 +237,6 @@ class _Worker:
             threads=1,
             log=self.log,
             has_pipes=True,
-            imports_from_here=False,
         )
         self.job: Job | None = None
 

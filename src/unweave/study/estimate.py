@@ -335,7 +335,7 @@ def _measure() -> dict[str, float]:
         for processes, threads in tried:
             workers = [
                 subprocess.Popen(
-                    [sys.executable, "-m", "unweave.study.estimate", str(threads)],
+                    [sys.executable, "-P", "-m", "unweave.study.estimate", str(threads)],
                     env={**os.environ, **thread_variables(threads)},
                     stdout=subprocess.PIPE,
                 )

@@ -57,6 +57,7 @@ def _work(options: argparse.Namespace) -> int:
 
     torch.set_num_threads(options.threads)
     folder = open_study(options.root, options.study)
+    sys.path.append(str(Path.cwd()))  # for the user's modules; at the end, so that none hides another
     extensions.load(folder.study.imports)
     from unweave.study import perform  # noqa: F401  (the rest of what takes long to import)
 
