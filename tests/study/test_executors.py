@@ -135,8 +135,9 @@ def test_the_command_of_a_worker(opened, monkeypatch):
     folder = opened()
     with pytest.raises(OSError, match="enough"):
         Local(1, 3, "cpu").run(folder, lambda: True)
-    assert called["command"][1:5] == ["-P", "-m", "unweave.study.worker", str(folder.root.resolve()), "tiny"]
-    options = dict(zip(called["command"][5::2], called["command"][6::2], strict=True))
+    assert called["command"][1:4] == ["-P", "-m", "unweave.study.worker"]
+    assert called["command"][4:6] == [str(folder.root.resolve()), "tiny"]
+    options = dict(zip(called["command"][6::2], called["command"][7::2], strict=True))
     assert options == {"--threads": "3", "--device": "cpu", "--parent": str(os.getpid())}
     assert called["start_new_session"]
     assert called["env"].items() >= thread_variables(3).items()
