@@ -10,6 +10,8 @@ from torch.distributions import Independent, Normal, kl_divergence
 import unweave as uw
 from unweave.data.batches import Batch, LabelledBatch, PairedBatch, to_tensor
 from unweave.methods import ConditionalPass, Posterior
+from unweave.methods.vae.factor_vae import by_two_passes, ratio_and_loss
+from unweave.networks import Discriminator
 
 N, D = 16, 3
 VAES = [name for name in uw.methods.names() if uw.methods.describe(name).is_vae]
@@ -195,6 +197,30 @@ def test_the_adversary_and_the_model_do_not_touch_each_other(made):
     adversary.loss(p).loss.backward()
     assert all(x.grad is None for x in model.parameters)
     assert all(x.grad is not None for x in adversary.parameters)
+
+
+@pytest.mark.parametrize("certainty", [1.0, 1e4])
+def test_one_pass_of_the_adversary_gives_the_gradients_of_two(certainty):
+    """Also if it is so sure of every row that its own loss has no gradient left."""
+    discriminator = Discriminator(D).double()
+    with torch.no_grad():
+        list(discriminator.parameters())[-2].mul_(certainty)
+    weights = list(discriminator.parameters())
+    z, permuted = torch.randn(2, N, D).double()
+    results = []
+    for compute in (ratio_and_loss, by_two_passes):
+        codes = z.clone().requires_grad_()
+        ratio, loss = compute(discriminator, codes, permuted)
+        for value, others in ((ratio, weights), (loss, [codes])):
+            assert all(
+                x is None for x in torch.autograd.grad(value, others, retain_graph=True, allow_unused=True)
+            )
+        by_codes = torch.autograd.grad(3 * ratio, codes)
+        results.append([ratio, loss, *by_codes, *torch.autograd.grad(2 * loss, weights)])
+    for one, two in zip(*results, strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-9, atol=1e-12)
+    by_codes = results[0][2]
+    assert by_codes.abs().min() > 0
 
 
 def test_the_adversary_learns_to_tell_correlated_codes_from_permuted_ones(vectors):

@@ -13,7 +13,7 @@ Forward passes are typed by what they hold, as batches are:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -54,6 +54,8 @@ class Pass:
         N, or None for an endless data set.
     generator
         of all random numbers of this step.
+    shared
+        what a term has computed for the model and its adversary needs too, by the term.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class Pass:
     correlation: float = 0.0
     dataset_size: int | None = None
     generator: torch.Generator | None = None
+    shared: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def images(self) -> Tensor:
