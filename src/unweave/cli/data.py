@@ -278,6 +278,8 @@ def _file_text(file: FileStatus, package: str | None) -> str:
         return f"present, but has {file.size:,} bytes: not the official size"
     if file.present:
         return "present"
+    if file.alternative is not None:
+        return f"not needed: {file.alternative} is there"
     if package is not None:
         return f"not needed: comes with the package {package}"
     return f"absent, {output.bytes_text(file.partial)} downloaded" if file.partial else "absent"

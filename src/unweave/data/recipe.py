@@ -34,11 +34,14 @@ class SourceFile:
     unpacked_size
         of a .gz file whose content is checked when it is read: the bytes of that content. One that was gzipped again
         is as good as the official one.
+    alternatives
+        names of files or folders that serve where this one is not there: unpacked, or a copy in common use.
 
     Examples
     --------
-    >>> SourceFile("sprites.npz", "https://example.org/sprites.npz", size=19_318_135).sha256 is None
-    True
+    >>> file = SourceFile("sprites.tar", "https://example.org/sprites.tar", size=19_318_135, alternatives=("sprites",))
+    >>> file.name_in(Path("nowhere"))
+    'sprites.tar'
     """
 
     name: str
@@ -47,6 +50,12 @@ class SourceFile:
     sha256: str | None = None
     at_most: int = 10 << 30
     unpacked_size: int | None = None
+    alternatives: tuple[str, ...] = ()
+
+    def name_in(self, folder: Path) -> str:
+        """Its name in a folder, or that of the first alternative, where only that is there."""
+        names = (self.name, *self.alternatives)
+        return next((name for name in names if (folder / name).exists()), self.name)
 
 
 @dataclass(frozen=True, kw_only=True)

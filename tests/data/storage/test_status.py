@@ -12,6 +12,7 @@ import pytest
 
 from unweave.data.own.arrays import from_arrays
 from unweave.data.recipe import Recipe, SourceFile
+from unweave.data.registry import find
 from unweave.data.storage.prepared import create_array, prepared
 from unweave.data.storage.status import describe, status
 
@@ -108,6 +109,7 @@ def test_describe_is_json(tmp_path: Path) -> None:
         "sha256": "0" * 64,
         "at_most": 10 * 2**30,
         "unpacked_size": None,
+        "alternatives": [],
         "path": str(tmp_path / "a.bin"),
         "present": False,
         "found_size": None,
@@ -150,3 +152,31 @@ def test_files_of_the_data_set_beside_will_do(tmp_path: Path) -> None:
     assert (found.state, found.folder) == ("files present", tmp_path / "other")
     (tmp_path / "toy").mkdir()  # a folder of its own comes first
     assert status(shared, tmp_path / "toy").state == "needs download"
+
+
+def test_what_serves_where_an_official_file_is_not_there(tmp_path: Path) -> None:
+    """An unpacked archive needs no download; the official file, where it is there, is the one that counts."""
+    unpacked = recipe((replace(FILES[0], alternatives=("a", "copy.bin")),))
+    assert status(unpacked, tmp_path).state == "needs download"
+    (tmp_path / "copy.bin").write_bytes(b"x")
+    found = status(unpacked, tmp_path)
+    assert (found.state, found.files[0].alternative, found.download_bytes) == ("files present", "copy.bin", 0)
+    (tmp_path / "a").mkdir()
+    assert status(unpacked, tmp_path).files[0].alternative == "a"
+    (tmp_path / "a.bin").write_bytes(b"cut")
+    assert status(unpacked, tmp_path).state == "needs download"
+
+
+@pytest.mark.parametrize(
+    ("name", "present"),
+    [
+        ("isomap_faces", ["face_1024.mat"]),
+        ("chairs3d", ["rendered_chairs"]),
+        ("celeba", ["img_align_celeba"]),
+        ("small_norb", [file.name.removesuffix(".gz") for file in find("small_norb").files]),
+    ],
+)
+def test_unpacked_files_of_data_sets_count(tmp_path: Path, name: str, present: list[str]) -> None:
+    for each in present:
+        (tmp_path / each).mkdir()
+    assert all(file.usable for file in status(find(name), tmp_path).files[: len(present)])

@@ -36,12 +36,14 @@ SPACE = FactorSpace(
     value_names={name: ["no", "yes"] for name in ATTRIBUTES},
 )
 HOMEPAGE = "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html"
+UNPACKED = "img_align_celeba"
 # The files are on Google Drive and are fetched by hand, from the links on the homepage.
 IMAGES = SourceFile(
     "img_align_celeba.zip",
     HOMEPAGE,
     size=1_443_490_838,
     sha256="46fb89443c578308acf364d7d379fe1b9efb793042c0af734b6112e4fd3a8c74",
+    alternatives=(UNPACKED,),
 )
 LIST = SourceFile(
     "list_attr_celeba.txt",
@@ -49,7 +51,6 @@ LIST = SourceFile(
     size=26_721_026,
     sha256="f0e5da289d5ccf75ffe8811132694922b60f2af59256ed362afa03fefba324d0",
 )
-UNPACKED = "img_align_celeba"
 TRAIN_FRACTION = 0.9
 _SIZE = (178, 218)
 _CROP = 148
@@ -77,15 +78,14 @@ def load(folder: Path, space: FactorSpace = SPACE, split: str = "all") -> Datase
     """
     if split not in ("all", "train", "test"):
         raise unknown_name("split", split, ("all", "train", "test"))
-    unpacked = (folder / UNPACKED).is_dir() and not (folder / IMAGES.name).is_file()
-    source = folder / (UNPACKED if unpacked else IMAGES.name)
+    source = folder / IMAGES.name_in(folder)
 
     def build(paths: Mapping[str, Path], out: Writer) -> None:
         names, attributes = read_attributes(paths[LIST.name], space)
         _decode_all(source, paths[LIST.name], names, out)
         out.save("factors", attributes)
 
-    arrays = prepared(folder, [LIST] if unpacked else [IMAGES, LIST], build)
+    arrays = prepared(folder, [LIST] if source.is_dir() else [IMAGES, LIST], build)
     boundary = int(TRAIN_FRACTION * len(arrays["images"]))
     rows = {"all": slice(None), "train": slice(boundary), "test": slice(boundary, None)}[split]
     return from_table("celeba", space, arrays["images"][rows], arrays["factors"][rows])

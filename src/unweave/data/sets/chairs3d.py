@@ -30,8 +30,8 @@ SPACE = FactorSpace(
 FILE = SourceFile(
     "rendered_chairs.tar",
     "https://www.di.ens.fr/willow/research/seeing3Dchairs/data/rendered_chairs.tar",
+    alternatives=("rendered_chairs",),
 )
-UNPACKED = "rendered_chairs"
 MODELS = "models.txt"
 TRAIN_FRACTION = 0.8
 _SIZE = (600, 600)
@@ -61,13 +61,12 @@ def load(folder: Path, space: FactorSpace = SPACE, split: str = "all") -> Datase
     """
     if split not in ("all", "train", "test"):
         raise unknown_name("split", split, ("all", "train", "test"))
-    unpacked = (folder / UNPACKED).is_dir() and not (folder / FILE.name).is_file()
-    source = folder / (UNPACKED if unpacked else FILE.name)
+    source = folder / FILE.name_in(folder)
 
     def build(_: Mapping[str, Path], out: Writer) -> None:
         _build(source, space, out)
 
-    arrays = prepared(folder, [] if unpacked else [FILE], build)
+    arrays = prepared(folder, [] if source.is_dir() else [FILE], build)
     factors = arrays["factors"]
     # Rows are sorted by chair, so each part of the chairs is one piece.
     boundary = int(np.searchsorted(factors[:, 0], int(TRAIN_FRACTION * space.size("identity"))))
@@ -100,8 +99,7 @@ def load_masks(folder: Path, space: FactorSpace = SPACE, split: str = "all") -> 
         raise unknown_name("split", split, ("all", "train", "test"))
     beside = folder.parent / "chairs3d"
     folder = beside if beside.is_dir() and not folder.is_dir() else folder
-    unpacked = (folder / UNPACKED).is_dir() and not (folder / FILE.name).is_file()
-    source = folder / (UNPACKED if unpacked else FILE.name)
+    source = folder / FILE.name_in(folder)
     listed = _listed_models(folder / MODELS)
 
     def build(_: Mapping[str, Path], out: Writer) -> None:
@@ -115,7 +113,7 @@ def load_masks(folder: Path, space: FactorSpace = SPACE, split: str = "all") -> 
 
     # The list is part of what the arrays are: another one makes other arrays.
     version = int.from_bytes(hashlib.sha256("\n".join(sorted(listed)).encode()).digest()[:6], "big")
-    arrays = prepared(folder, [] if unpacked else [FILE], build, version=version, name="masks")
+    arrays = prepared(folder, [] if source.is_dir() else [FILE], build, version=version, name="masks")
     factors = arrays["factors"]
     models = int(factors[:, 0].max()) + 1
     boundary = int(np.searchsorted(factors[:, 0], int(TRAIN_FRACTION * models)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,9 @@ FILE = SourceFile(
     "https://web.archive.org/web/20150922051706id_/http://isomap.stanford.edu/face_data.mat.Z",
     sha256="9c5bc75f204071bbd340aa3ff584757ec784b0630206e526d4cd3809f2650a8a",
     at_most=100 << 20,
+    alternatives=("face_data.mat", "face_1024.mat"),
 )
-UNPACKED = SourceFile("face_data.mat", FILE.url)
-SMALL = SourceFile("face_1024.mat", FILE.url)
+SMALL = "face_1024.mat"
 
 
 def load(folder: Path, count: int = 698) -> Dataset:
@@ -52,17 +53,17 @@ def load(folder: Path, count: int = 698) -> Dataset:
     >>> uw.data.find("isomap_faces").images
     '698 of 64x64, grey'
     """
-    file = next((file for file in (FILE, UNPACKED, SMALL) if (folder / file.name).is_file()), FILE)
+    name = FILE.name_in(folder)
 
     def build(paths: Mapping[str, Path], out: Writer) -> None:
-        path = paths[file.name]
-        pixels, factors = (_read_small if file is SMALL else _read_original)(path, count)
+        path = paths[name]
+        pixels, factors = (_read_small if name == SMALL else _read_original)(path, count)
         if not np.isfinite(factors).all() or (np.ptp(factors, axis=0) == 0).any():
             raise DataError(f"{path}: expected finite poses and lights that vary, not NaN or one value")
         out.save("images", _images(path, pixels))
         out.save("factors", factors.astype(np.float64))
 
-    arrays = prepared(folder, [file], build)
+    arrays = prepared(folder, [replace(FILE, name=name)], build)
     factors = arrays["factors"]
     ranges = [(float(column.min()), float(column.max())) for column in factors.T]
     return from_table("isomap_faces", FactorSpace(FACTORS, ranges), arrays["images"], factors)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -34,7 +35,9 @@ TESTING = "smallnorb-5x01235x9x18x6x2x96x96-testing"
 
 
 def _file(name: str, size: int, sha256: str) -> SourceFile:
-    return SourceFile(f"{name}.mat.gz", f"{HOMEPAGE}{name}.mat.gz", size, sha256)
+    return SourceFile(
+        f"{name}.mat.gz", f"{HOMEPAGE}{name}.mat.gz", size, sha256, alternatives=(f"{name}.mat",)
+    )
 
 
 FILES = (
@@ -71,7 +74,7 @@ def load(folder: Path, space: FactorSpace = SPACE, instances: int = 5, split: st
     """
     if split not in ("all", "train", "test"):
         raise unknown_name("split", split, ("all", "train", "test"))
-    files = [_present(folder, file) for file in FILES]
+    files = [replace(file, name=file.name_in(folder)) for file in FILES]
 
     def build(paths: Mapping[str, Path], out: Writer) -> None:
         _build([paths[file.name] for file in files], space, instances, out)
@@ -80,13 +83,6 @@ def load(folder: Path, space: FactorSpace = SPACE, instances: int = 5, split: st
     boundary = len(space) * instances
     rows = {"all": slice(None), "train": slice(boundary), "test": slice(boundary, None)}[split]
     return from_table("small_norb", space, arrays["images"][rows], arrays["factors"][rows])
-
-
-def _present(folder: Path, file: SourceFile) -> SourceFile:
-    """The official file, or its unpacked form where only that is in the folder."""
-    unpacked = SourceFile(file.name.removesuffix(".gz"), file.url)
-    use_unpacked = (folder / unpacked.name).is_file() and not (folder / file.name).is_file()
-    return unpacked if use_unpacked else file
 
 
 def _build(paths: list[Path], space: FactorSpace, instances: int, out: Writer) -> None:

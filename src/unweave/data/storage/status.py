@@ -59,6 +59,8 @@ class FileStatus:
         the bytes of a download that was interrupted.
     repacked
         whether it is of another size because it was gzipped again.
+    alternative
+        the name of what serves in its absence, if that is there.
     """
 
     source: SourceFile
@@ -66,6 +68,7 @@ class FileStatus:
     size: int | None
     partial: int
     repacked: bool = False
+    alternative: str | None = None
 
     @property
     def present(self) -> bool:
@@ -82,7 +85,7 @@ class FileStatus:
     @property
     def usable(self) -> bool:
         """Whether nothing has to be downloaded for this file."""
-        return self.present and not self.size_differs
+        return not self.size_differs if self.present else self.alternative is not None
 
 
 def status(recipe: Recipe, folder: Path) -> Status:
@@ -172,7 +175,10 @@ def _file_status(source: SourceFile, path: Path) -> FileStatus:
     partial = path.with_name(path.name + PARTIAL_SUFFIX)
     size = _size(path)
     repacked = size is not None and size != source.size and _unpacks_to(path, source.unpacked_size)
-    return FileStatus(source, path, size, _size(partial) or 0, repacked)
+    name = source.name_in(path.parent)
+    return FileStatus(
+        source, path, size, _size(partial) or 0, repacked, name if name != source.name else None
+    )
 
 
 def _unpacks_to(path: Path, size: int | None) -> bool:
