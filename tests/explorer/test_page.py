@@ -368,6 +368,28 @@ def test_two_models_are_matched_by_the_hungarian_method(page, vae_page, vaes):
     np.testing.assert_allclose(code(page), page.value("Array.from(codeOf(0, 1))"), atol=1e-6)
 
 
+def test_another_model_is_shown_with_its_own_code_while_the_mouse_rests_on_a_row(page, vae_page):
+    page.open(vae_page)
+    drag(page, ".strip-images", 0.95)
+    page.run("document.querySelector('#models button:nth-child(2)').click()")  # as the keyboard does
+    page.settle()
+    assert page.value("state.model") == 1
+    shown = page.value(
+        "[...document.querySelectorAll('.slider .value')].map((one) => Number(one.textContent))"
+    )
+    own = page.value("units().map(({ column }) => codeOf(0, 1)[column])")
+    np.testing.assert_allclose(shown, own, atol=0.006)
+
+
+def test_models_that_differ_in_a_setting_have_different_titles(page, vaes, tmp_path):
+    data, (run, _) = vaes
+    other = uw.methods.create("beta_vae", data, beta=4, latent_size=4, architecture="mlp")
+    runs = [run, uw.train(other, data, steps=120, batch_size=16), run]
+    page.open(write_page(runs, tmp_path / "page.html", data))
+    titles = [button.text for button in page.all("#models button")]
+    assert titles == ["beta_vae, beta = 1, 1", "beta_vae, beta = 4", "beta_vae, beta = 1, 3"]
+
+
 def test_a_name_is_kept_in_the_link(page, vae_page):
     page.open(vae_page)
     column = int(page.find(".slider").get_attribute("data-column"))

@@ -71,11 +71,15 @@ function otherCode(index) {
   return null;
 }
 
+// The name of a model; of several with the same name, with what sets it apart from them.
 function modelTitle(index) {
-  const { name, detail } = models[index];
-  const same = models.filter((one) => one.name === name).length > 1;
-  const seed = detail.match(/seed \d+/)?.[0];
-  return same ? `${name}, ${seed ?? index + 1}` : name;
+  const title = (one) => {
+    const alike = models.filter(({ name }) => name === one.name).map(({ detail }) => detail.split(", "));
+    const apart = one.detail.split(", ").filter((part) => !alike.every((parts) => parts.includes(part)));
+    return [one.name, ...apart].join(", ");
+  };
+  const own = title(models[index]);
+  return models.filter((one) => title(one) === own).length > 1 ? `${own}, ${index + 1}` : own;
 }
 
 function connectCompare() {

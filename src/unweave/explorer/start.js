@@ -47,6 +47,7 @@ function keepingFocus(build) {
 
 const buildAll = () => keepingFocus(buildParts);
 function buildParts() {
+  preview = null; // it is a code of the model that was shown
   byId("detail").textContent = `${model().name}: ${model().detail}`;
   buildModels();
   buildImages();
