@@ -610,6 +610,7 @@ def test_a_gan_has_code_and_noise_apart(page, vaes, tmp_path):
     kept = page.value("Array.from(state.noise)")
     page.open(tmp_path / "gan.html", page.link())
     np.testing.assert_allclose(page.value("Array.from(state.noise)"), kept, atol=0.01)
+    assert "e=" in page.link()  # still a link to this view
     page.click("#noise-button")
     assert not np.allclose(page.value("Array.from(state.noise)"), kept, atol=0.01)
     # The values of a category are never grey: the category is one thing.
@@ -631,6 +632,15 @@ def test_a_method_without_encoder_starts_from_its_prior(page, vaes, tmp_path):
     run = uw.train(uw.methods.create("cgan", data, noise_size=4, width=4), data, steps=2, batch_size=8)
     page.open(write_page([run], tmp_path / "cgan.html", data))
     assert page.find("#picture-note").text == "Sample 1 of the prior."
+    # What is picked or swapped is what the large image shows: the code with the noise of its tile.
+    page.click("#pick-button")
+    tile = page.pixels("#picker-images button:nth-child(6) canvas")
+    page.click("#picker-images button:nth-child(6)")
+    assert np.array_equal(page.pixels("#pictures canvas"), tile)
+    page.open(tmp_path / "cgan.html", page.link())
+    assert np.array_equal(page.pixels("#pictures canvas"), tile)
+    page.click("#swap-tiles .tile")
+    assert np.array_equal(page.pixels("#pictures canvas"), page.pixels("#swap-tiles .tile canvas"))
     assert not page.find("#open-button").is_displayed()
     assert [label.text.split("\n")[0] for label in page.all(".slider .label")] == ["x", "y", "scale"]
 

@@ -57,6 +57,7 @@ function startFrom(row) {
   state.start = row;
   state.posterior = model().encoded && row !== "mean" ? posteriorOf(row) : null;
   state.code = startCode();
+  if (!model().encoded) [state.noise, state.noiseChanged] = [startNoise(), false];
   preview = null;
   changed("start");
 }

@@ -81,10 +81,11 @@ function showModel(index) {
   state.up = order[1]?.column ?? state.across;
   state.factor = bestFactor(state.latent);
   state.color = bestFactor(state.across);
-  state.noise = noiseOf(0);
   state.start = typeof start === "number" ? Math.min(start, rowsOf(index) - 1) : start === "own" ? 0 : start;
   state.posterior = model().encoded && typeof state.start === "number" ? posteriorOf(state.start) : null;
   state.code = startCode();
+  state.noise = startNoise();
+  state.noiseChanged = false;
   state.a = Math.min(state.a, rowsOf(index) - 1);
   state.b = Math.min(state.b, rowsOf(index) - 1);
   buildAll();
