@@ -576,6 +576,27 @@ def test_a_phones_width_needs_no_sideways_scrolling(page, vae_page):
         page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def test_a_long_name_and_two_models_fit_a_phone(page, vae_page):
+    metrics = {"width": 390, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        name = "how_far_to_the_right_the_square_is_"
+        page.open(vae_page, f"#{'&'.join(f'n{model}.z{i}={name * 2}' for model in (0, 1) for i in range(4))}")
+        assert page.value("document.documentElement.scrollWidth") <= 390
+        # Below each other, every row of a pair says whose it is.
+        sides = [side.text for side in page.all(".pair[data-one] .side")]
+        assert all(text.endswith(f"seed {number % 2}") for number, text in enumerate(sides))
+        assert "right" not in page.find("#compare-note").text
+        assert not page.find(".pair.head").is_displayed()
+        # Of the matrix, which scrolls, the latent of a row stays in sight.
+        page.run("const box = document.getElementById('matrix'); box.scrollLeft = box.scrollWidth")
+        script = "return arguments[0].getBoundingClientRect().left"
+        header, box = page.find(".matrix tbody th"), page.find("#matrix")
+        assert page.run(script, header) >= page.run(script, box)
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 # --- other models and data --------------------------------------------------------------------------
 
 
