@@ -747,6 +747,32 @@ def test_hostile_factor_names_stay_text(page, tmp_path):
     assert not page.all("img")
 
 
+def test_categories_of_the_same_colour_share_an_entry_of_the_legend(page, tmp_path):
+    rng = np.random.default_rng(0)
+    factors = {"kind": np.arange(60) % 20, "on": np.arange(60) % 2}
+    data = uw.data.from_arrays(rng.integers(0, 256, (60, 8, 8, 1), np.uint8), factors, categorical=["kind"])
+    run = uw.train(uw.methods.create("vae", data, latent_size=2, architecture="mlp"), data, steps=1)
+    page.open(write_page([run], tmp_path / "page.html", data), "#c=0&f=1")
+    entries = [entry.text for entry in page.all("#legend .entry")]
+    assert entries == [*(f"{i}, {i + 12}" for i in range(8)), "8", "9", "10", "11"]
+    # A factor with two values has no tick between them.
+    shown = page.run("""const texts = [], drawn = CanvasRenderingContext2D.prototype, plain = drawn.fillText;
+    drawn.fillText = function (text, ...rest) { texts.push(text); plain.call(this, text, ...rest) };
+    drawRelation();
+    drawn.fillText = plain;
+    return texts""")
+    assert shown[: shown.index("on")] == ["0", "1"]
+
+
+def test_the_tour_speaks_of_what_there_is(page, tmp_path):
+    data = uw.data.from_arrays(np.random.default_rng(0).integers(0, 256, (40, 8, 8, 1), np.uint8))
+    run = uw.train(uw.methods.create("vae", data, latent_size=2, architecture="mlp"), data, steps=1)
+    page.open(write_page([run], tmp_path / "page.html", data))
+    texts = page.value("tour().map((step) => step.join(' ')).join(' ')")
+    assert "cell" not in texts
+    assert "factor" not in texts
+
+
 def test_models_are_called_by_their_labels(page, vaes, tmp_path):
     data, runs = vaes
     path = write_page(runs, tmp_path / "labels.html", data, labels=["first <b>", "second"])
