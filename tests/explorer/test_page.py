@@ -815,3 +815,14 @@ def test_names_of_the_page_are_what_the_command_reads(page, vae_page):
     page.wait("return window.saved")
     assert json.loads(page.value("window.saved")) == {"z0": "size"}
     assert "unweave names RUN names.json" in page.find("#message").text
+
+
+@pytest.mark.parametrize("folder", ["run", "a run"])
+def test_the_page_names_a_run_as_it_was_given_but_no_absolute_path(vaes, tmp_path, monkeypatch, folder):
+    data, _ = vaes
+    monkeypatch.chdir(tmp_path)
+    method = uw.methods.create("vae", data, latent_size=2, architecture="mlp")
+    uw.train(method, data, steps=1, out=folder, pictures=False)
+    named = f'"{folder}"' if " " in folder else folder
+    assert f'"directory":{json.dumps(named)}' in render_page([uw.load(folder)], data)
+    assert str(tmp_path) not in render_page([uw.load(tmp_path / folder)], data)

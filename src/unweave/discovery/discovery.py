@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -493,7 +493,8 @@ def _explorer(result: Discovery) -> Explorer:
     }
     title = f"What varies in {result.photographs.folder.name}"
     data = _with_labels(result, _labels_to_show(result))
-    return explore(result.run, data, title=title, names=names, labels=[result.selected.trained.setting.label])
+    run = replace(result.run, path=result.folder / MODEL)  # where names are kept, not in the work folder
+    return explore(run, data, title=title, names=names, labels=[result.selected.trained.setting.label])
 
 
 def _labels_to_show(result: Discovery) -> list[LabelColumn]:
