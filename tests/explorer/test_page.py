@@ -231,6 +231,8 @@ def test_an_image_is_dropped_on_the_page(page, vae_page, vaes):
     page.open(vae_page, link)
     np.testing.assert_allclose(code(page), seen, atol=1e-3)
     assert page.find("#picture-note").text == "A code without an image."
+    page.click("#reset-button")
+    assert page.find("#picture-note").text == "The centre of the codes."
     assert not page.find(".slider .posterior").is_displayed()
 
 
@@ -239,6 +241,8 @@ def test_another_image_and_back_to_its_code(page, vae_page):
     page.run("Math.random = () => 0.5")
     page.click("#random-button")
     assert page.value("state.start") == 32
+    page.click("#random-button")
+    assert page.value("state.start") == 0  # another one, though the draw is the same
     start = code(page)
     drag(page, ".strip-images", 0.05, click=True)
     assert not np.array_equal(code(page), start)
@@ -250,9 +254,11 @@ def test_a_file_that_is_no_image_is_refused_with_a_word(page, vae_page, tmp_path
     path = tmp_path / "notes.txt"
     path.write_text("not an image")
     page.open(vae_page)
+    page.run("scrollTo(0, document.documentElement.scrollHeight)")
     page.find("#file").send_keys(str(path))
     page.wait("return document.getElementById('message').textContent")
     assert page.find("#message").text == "notes.txt is not an image that this browser reads."
+    page.wait("return document.getElementById('message').getBoundingClientRect().top >= 0", seconds=10)
 
 
 # --- factors, two latents, swap ---------------------------------------------------------------------

@@ -14,6 +14,7 @@ function changed(what, column = -1) {
     drawNoise();
   } else if (what === "code") {
     drawDecoded();
+    noteStart();
     drawSliders();
     drawStrips(column);
     drawScatter();

@@ -49,6 +49,7 @@ function say(text) {
   const message = byId("message");
   message.textContent = text;
   message.classList.toggle("shown", Boolean(text));
+  if (text) message.scrollIntoView({ block: "nearest" }); // a file may be dropped anywhere on the page
 }
 
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
