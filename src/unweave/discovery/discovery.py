@@ -261,7 +261,7 @@ def _choose_setting(
     if not jobs:
         return plan.settings[0], ()
     trained = train_runs(plan, jobs, data, seconds, trainer)
-    scores = choose_setting(trained.runs, _measure(trained.runs, images, *split), split[1])
+    scores = choose_setting(plan.settings, trained.runs, _measure(trained.runs, images, *split), split[1])
     if not scores:  # they failed: what is most useful is tried all the same
         return plan.settings[0], ()
     _say(f"Chosen: {scores[0].setting.label}")
