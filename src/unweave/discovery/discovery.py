@@ -414,7 +414,12 @@ def _introduction(photographs: Photographs, plan: Plan) -> str:
     distinct, listed = len(photographs.distinct), len(photographs)
     lines = [f"{listed:,} photographs in {photographs.folder}, {distinct:,} of them different"]
     if photographs.unreadable:
-        lines.append(f"{len(photographs.unreadable)} files cannot be read, and are left out")
+        count = len(photographs.unreadable)
+        lines.append(
+            f"{count:,} files cannot be read, and are left out"
+            if count > 1
+            else "One file cannot be read, and is left out"
+        )
     lines += [f"{choice.what}: {choice.value}" for choice in plan.choices]
     return "\n".join(lines)
 
