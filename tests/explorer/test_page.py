@@ -594,6 +594,13 @@ def test_a_long_name_and_two_models_fit_a_phone(page, vae_page):
         assert all(text.endswith(f"seed {number % 2}") for number, text in enumerate(sides))
         assert "right" not in page.find("#compare-note").text
         assert not page.find(".pair.head").is_displayed()
+        # The tour shows the heading of a part that is higher than the screen, and not behind the image.
+        page.run(
+            "matchMedia = () => ({ matches: true }); showTour(tour().findIndex(([id]) => id === 'compare'))"
+        )
+        bottom = page.value("document.getElementById('image').getBoundingClientRect().bottom")
+        top = page.value("document.getElementById('compare-heading').getBoundingClientRect().top")
+        assert bottom <= top < page.value("document.getElementById('tour').getBoundingClientRect().top")
         # Of the matrix, which scrolls, the latent of a row stays in sight.
         page.run("const box = document.getElementById('matrix'); box.scrollLeft = box.scrollWidth")
         script = "return arguments[0].getBoundingClientRect().left"

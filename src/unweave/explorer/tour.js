@@ -35,7 +35,8 @@ function showTour(step) {
   byId("tour-next").textContent = step === steps.length - 1 ? "Done" : "Next";
   byId(id).classList.add("toured");
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  byId(id).scrollIntoView({ block: "center", behavior: calm ? "auto" : "smooth" });
+  const isTall = byId(id).offsetHeight > innerHeight / 2; // then its heading is what to see first
+  byId(id).scrollIntoView({ block: isTall ? "start" : "center", behavior: calm ? "auto" : "smooth" });
   byId("tour-next").focus({ preventScroll: true });
 }
 
