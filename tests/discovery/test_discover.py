@@ -3,10 +3,12 @@
 import json
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 import unweave as uw
 from unweave.discovery import discovery as module
@@ -17,7 +19,7 @@ from unweave.discovery.labels import LabelColumn
 from unweave.discovery.measured import free_combination, measure, noise_in_unused
 from unweave.discovery.page import render_page
 from unweave.discovery.stability import AxisStability
-from unweave.discovery.sureness import headline, not_discovered
+from unweave.discovery.sureness import agreement_words, headline, how_sure, not_discovered
 from unweave.errors import ArgumentError, DataError
 from unweave.training.loop import TrainingError
 
@@ -350,13 +352,15 @@ def test_factors_are_described_by_their_photographs_and_how_sure_they_are(photos
     )
 
 
-def test_the_explorer_names_the_factors(photos, tmp_path):
+def test_the_explorer_names_the_factors(photos, tmp_path, monkeypatch):
     result = with_factors(uw.discover(photos, out=tmp_path / "out", **QUICK))
     assert not (tmp_path / "out" / "explorer.html").exists()  # nothing was discovered in two steps
     page = result.explore().html
     assert "Factor 1" in page
     label = result.selected.trained.setting.label
     assert json.dumps(label) in page or f'"{label}"' in page  # not the terms that it is made of
+    monkeypatch.chdir(tmp_path)  # names are kept with the model, not in the work folder
+    assert '"directory":"out/model"' in replace(result, folder=Path("out")).explore().html
     module._write(result)
     assert "Factor 2" in (tmp_path / "out" / "explorer.html").read_text()
     assert 'href="explorer.html"' in result.page.read_text()
@@ -366,6 +370,14 @@ def test_few_photographs_never_give_a_reproduced_factor(photos, tmp_path):
     result = with_factors(uw.discover(photos, out=tmp_path / "out", **QUICK))
     factors = describe_factors(result.selected, np.arange(12), ())
     assert {factor.status for factor in factors} == {"uncertain"}
+    # One of them came back beyond chance, and nothing says that it did not.
+    assert agreement_words(factors[0]).startswith(
+        "Came back, but there are too few photographs to rely on it ("
+    )
+    assert agreement_words(factors[1]).startswith("Did not come back (")
+    texts = " ".join(how_sure(result.selected, factors, 12, 2))
+    assert "more exactly than chance explains. But so few photographs" in texts
+    assert "do not agree better than arbitrary ones" not in texts
 
 
 def test_a_model_that_draws_nothing_new_has_no_factors(photos, tmp_path):
@@ -392,6 +404,23 @@ def test_the_page_stands_alone_and_names_stay_text(save, squares, tmp_path):
     assert page.count('class="walk"') == 6
     for part in ("How sure one may be", "What was not discovered", "Odd photographs", "Uncertain factors"):
         assert part in page
+
+
+def test_the_page_says_what_was_trained_and_counts_in_words(save, squares, tmp_path, capsys):
+    folder = save("photos", squares(12))
+    Image.fromarray(squares(13)[12]).resize((90, 70)).save(folder / "larger.png")
+    (folder / "copy.png").write_bytes((folder / "000.png").read_bytes())
+    (folder / "broken.png").write_bytes(b"")
+    result = uw.discover(folder, out=tmp_path / "out", **QUICK)
+    page = result.page.read_text()
+    assert "β-TCVAE, strength 8; β-TCVAE, strength 20; β-VAE, strength 3" in page
+    assert f"seed {result.selected.trained.seed}, trained for 2 steps." in page
+    assert "and 1 other size<" in page
+    assert "1 shows the same as another one" in page
+    assert "One file cannot be read, and is left out" in capsys.readouterr().err
+    left, failed = runs_module._in_words({"left_out": ["one"], "failed": {"two": "why"}})
+    assert "1 of the planned runs was left out" in left
+    assert failed.startswith("One run failed: its numbers")
 
 
 # --- what a run is worth -----------------------------------------------------------------------------

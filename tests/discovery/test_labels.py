@@ -90,7 +90,7 @@ def test_labels_that_say_nothing_are_named():
     few = LabelColumn("few", np.where(np.arange(50) < 5, 1.0, np.nan), ())
     same = LabelColumn("same", np.ones(50), ())
     assert useless_labels([few, same]) == {
-        "few": "only 5 photographs have it",
+        "few": "only 5 of the photographs have it",
         "same": "all photographs that have it have the same",
     }
     assert relate(np.zeros((50, 1)), [few, same]) == [[]]

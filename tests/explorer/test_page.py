@@ -231,6 +231,8 @@ def test_an_image_is_dropped_on_the_page(page, vae_page, vaes):
     page.open(vae_page, link)
     np.testing.assert_allclose(code(page), seen, atol=1e-3)
     assert page.find("#picture-note").text == "A code without an image."
+    page.click("#reset-button")
+    assert page.find("#picture-note").text == "The centre of the codes."
     assert not page.find(".slider .posterior").is_displayed()
 
 
@@ -239,6 +241,8 @@ def test_another_image_and_back_to_its_code(page, vae_page):
     page.run("Math.random = () => 0.5")
     page.click("#random-button")
     assert page.value("state.start") == 32
+    page.click("#random-button")
+    assert page.value("state.start") == 0  # another one, though the draw is the same
     start = code(page)
     drag(page, ".strip-images", 0.05, click=True)
     assert not np.array_equal(code(page), start)
@@ -250,9 +254,11 @@ def test_a_file_that_is_no_image_is_refused_with_a_word(page, vae_page, tmp_path
     path = tmp_path / "notes.txt"
     path.write_text("not an image")
     page.open(vae_page)
+    page.run("scrollTo(0, document.documentElement.scrollHeight)")
     page.find("#file").send_keys(str(path))
     page.wait("return document.getElementById('message').textContent")
     assert page.find("#message").text == "notes.txt is not an image that this browser reads."
+    page.wait("return document.getElementById('message').getBoundingClientRect().top >= 0", seconds=10)
 
 
 # --- factors, two latents, swap ---------------------------------------------------------------------
@@ -366,6 +372,28 @@ def test_two_models_are_matched_by_the_hungarian_method(page, vae_page, vaes):
     assert page.value("state.model") == 1
     assert page.find("#models [aria-checked=true]").text == "beta_vae, seed 1"
     np.testing.assert_allclose(code(page), page.value("Array.from(codeOf(0, 1))"), atol=1e-6)
+
+
+def test_another_model_is_shown_with_its_own_code_while_the_mouse_rests_on_a_row(page, vae_page):
+    page.open(vae_page)
+    drag(page, ".strip-images", 0.95)
+    page.run("document.querySelector('#models button:nth-child(2)').click()")  # as the keyboard does
+    page.settle()
+    assert page.value("state.model") == 1
+    shown = page.value(
+        "[...document.querySelectorAll('.slider .value')].map((one) => Number(one.textContent))"
+    )
+    own = page.value("units().map(({ column }) => codeOf(0, 1)[column])")
+    np.testing.assert_allclose(shown, own, atol=0.006)
+
+
+def test_models_that_differ_in_a_setting_have_different_titles(page, vaes, tmp_path):
+    data, (run, _) = vaes
+    other = uw.methods.create("beta_vae", data, beta=4, latent_size=4, architecture="mlp")
+    runs = [run, uw.train(other, data, steps=120, batch_size=16), run]
+    page.open(write_page(runs, tmp_path / "page.html", data))
+    titles = [button.text for button in page.all("#models button")]
+    assert titles == ["beta_vae, beta = 1, 1", "beta_vae, beta = 4", "beta_vae, beta = 1, 3"]
 
 
 def test_a_name_is_kept_in_the_link(page, vae_page):
@@ -554,6 +582,34 @@ def test_a_phones_width_needs_no_sideways_scrolling(page, vae_page):
         page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def test_a_long_name_and_two_models_fit_a_phone(page, vae_page):
+    metrics = {"width": 390, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        name = "how_far_to_the_right_the_square_is_"
+        page.open(vae_page, f"#{'&'.join(f'n{model}.z{i}={name * 2}' for model in (0, 1) for i in range(4))}")
+        assert page.value("document.documentElement.scrollWidth") <= 390
+        # Below each other, every row of a pair says whose it is.
+        sides = [side.text for side in page.all(".pair[data-one] .side")]
+        assert all(text.endswith(f"seed {number % 2}") for number, text in enumerate(sides))
+        assert "right" not in page.find("#compare-note").text
+        assert not page.find(".pair.head").is_displayed()
+        # The tour shows the heading of a part that is higher than the screen, and not behind the image.
+        page.run(
+            "matchMedia = () => ({ matches: true }); showTour(tour().findIndex(([id]) => id === 'compare'))"
+        )
+        bottom = page.value("document.getElementById('image').getBoundingClientRect().bottom")
+        top = page.value("document.getElementById('compare-heading').getBoundingClientRect().top")
+        assert bottom <= top < page.value("document.getElementById('tour').getBoundingClientRect().top")
+        # Of the matrix, which scrolls, the latent of a row stays in sight.
+        page.run("const box = document.getElementById('matrix'); box.scrollLeft = box.scrollWidth")
+        script = "return arguments[0].getBoundingClientRect().left"
+        header, box = page.find(".matrix tbody th"), page.find("#matrix")
+        assert page.run(script, header) >= page.run(script, box)
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 # --- other models and data --------------------------------------------------------------------------
 
 
@@ -588,6 +644,7 @@ def test_a_gan_has_code_and_noise_apart(page, vaes, tmp_path):
     kept = page.value("Array.from(state.noise)")
     page.open(tmp_path / "gan.html", page.link())
     np.testing.assert_allclose(page.value("Array.from(state.noise)"), kept, atol=0.01)
+    assert "e=" in page.link()  # still a link to this view
     page.click("#noise-button")
     assert not np.allclose(page.value("Array.from(state.noise)"), kept, atol=0.01)
     # The values of a category are never grey: the category is one thing.
@@ -609,6 +666,15 @@ def test_a_method_without_encoder_starts_from_its_prior(page, vaes, tmp_path):
     run = uw.train(uw.methods.create("cgan", data, noise_size=4, width=4), data, steps=2, batch_size=8)
     page.open(write_page([run], tmp_path / "cgan.html", data))
     assert page.find("#picture-note").text == "Sample 1 of the prior."
+    # What is picked or swapped is what the large image shows: the code with the noise of its tile.
+    page.click("#pick-button")
+    tile = page.pixels("#picker-images button:nth-child(6) canvas")
+    page.click("#picker-images button:nth-child(6)")
+    assert np.array_equal(page.pixels("#pictures canvas"), tile)
+    page.open(tmp_path / "cgan.html", page.link())
+    assert np.array_equal(page.pixels("#pictures canvas"), tile)
+    page.click("#swap-tiles .tile")
+    assert np.array_equal(page.pixels("#pictures canvas"), page.pixels("#swap-tiles .tile canvas"))
     assert not page.find("#open-button").is_displayed()
     assert [label.text.split("\n")[0] for label in page.all(".slider .label")] == ["x", "y", "scale"]
 
@@ -694,6 +760,32 @@ def test_hostile_factor_names_stay_text(page, tmp_path):
     assert not page.all("img")
 
 
+def test_categories_of_the_same_colour_share_an_entry_of_the_legend(page, tmp_path):
+    rng = np.random.default_rng(0)
+    factors = {"kind": np.arange(60) % 20, "on": np.arange(60) % 2}
+    data = uw.data.from_arrays(rng.integers(0, 256, (60, 8, 8, 1), np.uint8), factors, categorical=["kind"])
+    run = uw.train(uw.methods.create("vae", data, latent_size=2, architecture="mlp"), data, steps=1)
+    page.open(write_page([run], tmp_path / "page.html", data), "#c=0&f=1")
+    entries = [entry.text for entry in page.all("#legend .entry")]
+    assert entries == [*(f"{i}, {i + 12}" for i in range(8)), "8", "9", "10", "11"]
+    # A factor with two values has no tick between them.
+    shown = page.run("""const texts = [], drawn = CanvasRenderingContext2D.prototype, plain = drawn.fillText;
+    drawn.fillText = function (text, ...rest) { texts.push(text); plain.call(this, text, ...rest) };
+    drawRelation();
+    drawn.fillText = plain;
+    return texts""")
+    assert shown[: shown.index("on")] == ["0", "1"]
+
+
+def test_the_tour_speaks_of_what_there_is(page, tmp_path):
+    data = uw.data.from_arrays(np.random.default_rng(0).integers(0, 256, (40, 8, 8, 1), np.uint8))
+    run = uw.train(uw.methods.create("vae", data, latent_size=2, architecture="mlp"), data, steps=1)
+    page.open(write_page([run], tmp_path / "page.html", data))
+    texts = page.value("tour().map((step) => step.join(' ')).join(' ')")
+    assert "cell" not in texts
+    assert "factor" not in texts
+
+
 def test_models_are_called_by_their_labels(page, vaes, tmp_path):
     data, runs = vaes
     path = write_page(runs, tmp_path / "labels.html", data, labels=["first <b>", "second"])
@@ -736,3 +828,14 @@ def test_names_of_the_page_are_what_the_command_reads(page, vae_page):
     page.wait("return window.saved")
     assert json.loads(page.value("window.saved")) == {"z0": "size"}
     assert "unweave names RUN names.json" in page.find("#message").text
+
+
+@pytest.mark.parametrize("folder", ["run", "a run"])
+def test_the_page_names_a_run_as_it_was_given_but_no_absolute_path(vaes, tmp_path, monkeypatch, folder):
+    data, _ = vaes
+    monkeypatch.chdir(tmp_path)
+    method = uw.methods.create("vae", data, latent_size=2, architecture="mlp")
+    uw.train(method, data, steps=1, out=folder, pictures=False)
+    named = f'"{folder}"' if " " in folder else folder
+    assert f'"directory":{json.dumps(named)}' in render_page([uw.load(folder)], data)
+    assert str(tmp_path) not in render_page([uw.load(tmp_path / folder)], data)

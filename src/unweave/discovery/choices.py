@@ -167,7 +167,7 @@ def choose(
     else:
         seconds = 60 * minutes * TRAINING_PART
         chosen, why_size, why_runs = _fit(plan, rungs, settings, seeds, seconds, processes, seconds_per_step)
-    names = ", ".join(setting.label for setting in chosen.settings)
+    names = "; ".join(setting.label for setting in chosen.settings)
     pixels = f"{chosen.side} × {chosen.side} pixels, {'colour' if photographs.channels == 3 else 'grey'}"
     choices = (
         Choice("Image size", pixels, f"The photographs are cut to a square and made small: {why_size}."),

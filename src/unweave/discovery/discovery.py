@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -261,7 +261,7 @@ def _choose_setting(
     if not jobs:
         return plan.settings[0], ()
     trained = train_runs(plan, jobs, data, seconds, trainer)
-    scores = choose_setting(trained.runs, _measure(trained.runs, images, *split), split[1])
+    scores = choose_setting(plan.settings, trained.runs, _measure(trained.runs, images, *split), split[1])
     if not scores:  # they failed: what is most useful is tried all the same
         return plan.settings[0], ()
     _say(f"Chosen: {scores[0].setting.label}")
@@ -414,7 +414,12 @@ def _introduction(photographs: Photographs, plan: Plan) -> str:
     distinct, listed = len(photographs.distinct), len(photographs)
     lines = [f"{listed:,} photographs in {photographs.folder}, {distinct:,} of them different"]
     if photographs.unreadable:
-        lines.append(f"{len(photographs.unreadable)} files cannot be read, and are left out")
+        count = len(photographs.unreadable)
+        lines.append(
+            f"{count:,} files cannot be read, and are left out"
+            if count > 1
+            else "One file cannot be read, and is left out"
+        )
     lines += [f"{choice.what}: {choice.value}" for choice in plan.choices]
     return "\n".join(lines)
 
@@ -493,7 +498,8 @@ def _explorer(result: Discovery) -> Explorer:
     }
     title = f"What varies in {result.photographs.folder.name}"
     data = _with_labels(result, _labels_to_show(result))
-    return explore(result.run, data, title=title, names=names, labels=[result.selected.trained.setting.label])
+    run = replace(result.run, path=result.folder / MODEL)  # where names are kept, not in the work folder
+    return explore(run, data, title=title, names=names, labels=[result.selected.trained.setting.label])
 
 
 def _labels_to_show(result: Discovery) -> list[LabelColumn]:

@@ -56,6 +56,11 @@ class Factor:
     relations: tuple[Relation, ...] = ()
 
     @property
+    def came_back(self) -> bool:
+        """Whether it agrees over seeds beyond chance; few photographs make it uncertain all the same."""
+        return self.agreement >= HIGH_AGREEMENT and self.p <= SIGNIFICANT
+
+    @property
     def title(self) -> str:
         """For people: Factor 1."""
         return self.name.replace("_", " ").capitalize()

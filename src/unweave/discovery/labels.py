@@ -182,7 +182,7 @@ def without_duplicates(labels: Sequence[LabelColumn], first_alike: IntArray) -> 
 def useless_labels(labels: Sequence[LabelColumn]) -> Mapping[str, str]:
     """The labels that nothing can be compared with, and why."""
     return {
-        label.name: f"only {int(label.known.sum())} photographs have it"
+        label.name: f"only {int(label.known.sum())} of the photographs have it"
         if label.known.sum() < FEWEST_LABELLED
         else "all photographs that have it have the same"
         for label in labels

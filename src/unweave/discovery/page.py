@@ -141,7 +141,8 @@ def _facts(result: Discovery) -> list[tuple[str, str]]:
     photographs = result.photographs
     sizes = photographs.common_sizes
     (height, width), count = sizes[0]
-    more = f" and {len(sizes) - 1} other sizes" if len(sizes) > 1 else ""
+    others = len(sizes) - 1
+    more = f" and {others} other size{'s' if others > 1 else ''}" if others else ""
     shown = f"{width} × {height} pixels{f' ({count:,} of them)' if more else ''}{more}"
     repeated = len(photographs) - len(photographs.distinct)
     return [
@@ -150,7 +151,9 @@ def _facts(result: Discovery) -> list[tuple[str, str]]:
         ("Colour", "colour" if photographs.channels == 3 else "grey, or without visible colour"),
         (
             "Duplicates",
-            f"{repeated:,} show the same as another one; each is learned from once" if repeated else "none",
+            f"{repeated:,} show{'s' if repeated == 1 else ''} the same as another one; each is learned from once"
+            if repeated
+            else "none",
         ),
         ("Unreadable files", f"{len(photographs.unreadable):,}" if photographs.unreadable else "none"),
     ]

@@ -293,13 +293,17 @@ def _read_notes(path: Path) -> dict[str, Any]:
 def _in_words(notes: dict[str, Any]) -> list[str]:
     words = []
     if notes["left_out"]:
+        count = len(notes["left_out"])
         words.append(
-            f"The machine was slower than it was measured at the beginning, so {len(notes['left_out'])} of the planned "
-            "runs were left out to keep to the time."
+            f"The machine was slower than it was measured at the beginning, so {count} of the planned runs "
+            f"{'was' if count == 1 else 'were'} left out to keep to the time."
         )
     if notes["failed"]:
+        count = len(notes["failed"])
         words.append(
-            f"{len(notes['failed'])} runs failed: their numbers grew without bound, and they are not used."
+            f"{count} runs failed: their numbers grew without bound, and they are not used."
+            if count > 1
+            else "One run failed: its numbers grew without bound, and it is not used."
         )
     return words
 

@@ -96,18 +96,21 @@ class Selected:
 
 
 def choose_setting(
-    trained: Sequence[TrainedRun], measured: Sequence[Measured], unseen: IntArray
+    settings: Sequence[Setting],
+    trained: Sequence[TrainedRun],
+    measured: Sequence[Measured],
+    unseen: IntArray,
 ) -> tuple[SettingScores, ...]:
     """The scores of the settings of pilot runs, the chosen one first, then by how many axes came back.
 
-    A few short runs are a noisy judge, so the usual setting, which is the first of ``trained``, is chosen unless the
+    A few short runs are a noisy judge, so the usual setting, which is the first of ``settings``, is chosen unless the
     axes of another agree better by more than two standard errors of the difference. Settings of which half of the runs
     or more do not draw unseen photographs better than their mean come last: they have nothing to agree on. UDR decides
     between equals; by itself it prefers models with a single latent.
     """
-    groups: dict[str, list[int]] = {}
+    groups: dict[str, list[int]] = {setting.label: [] for setting in settings}
     for index, one in enumerate(trained):
-        groups.setdefault(one.setting.label, []).append(index)
+        groups[one.setting.label].append(index)
     scores = [
         _compare(trained, measured, rows, unseen)[0] for rows in groups.values() if len(rows) >= FEWEST_MODELS
     ]

@@ -70,6 +70,11 @@ def how_sure(selected: Selected, factors: Sequence[Factor], distinct: int, unsee
             "more exactly than it would if the computer divided up the same differences in an arbitrary way each time; "
             "the chance that any of them is such an accident is below 5 in 100."
         )
+    elif any(factor.came_back for factor in factors):
+        texts.append(
+            f"Training began anew {selected.seeds} times, and what came back did so more exactly than chance explains. "
+            "But so few photographs may agree in what others would not show."
+        )
     else:
         texts.append(
             f"Training began anew {selected.seeds} times, and the computer divided up the differences between the "
@@ -129,6 +134,8 @@ def agreement_words(factor: Factor) -> str:
     )
     if factor.status == "reproduced":
         return f"Came back ({exact})."
+    if factor.came_back:
+        return f"Came back, but there are too few photographs to rely on it ({exact})."
     if np.isclose(factor.agreement, 0):
         return "Did not come back in other trainings."
     if factor.purity <= EXPECTED_PURITY or factor.agreement < HIGH_AGREEMENT:

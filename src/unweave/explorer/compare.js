@@ -20,7 +20,7 @@ function buildCompare() {
     models[state.model].latents[one].active || models[state.other].latents[other].active).slice(0, MOST_PAIRS);
   byId("compare-note").textContent = pairs.length
     ? "Latents are matched so that the sum of the absolute correlations of their codes is largest. Where a correlation " +
-      "is negative, the right row runs the other way round."
+      "is negative, the row of the second model runs the other way round."
     : "Latents cannot be matched: a model does not encode images.";
   const head = element("div", { class: "pair head" },
     element("h3", { text: modelTitle(state.model) }), element("span"), element("h3", { text: modelTitle(state.other) }));
@@ -32,7 +32,8 @@ function buildCompare() {
         canvas.style.width = "";
         return canvas;
       });
-      const label = element("span", { class: "label", text: titleOf(column, index) });
+      const label = element("span", { class: "label" }, titleOf(column, index),
+        element("small", { class: "of-model", text: ` ${modelTitle(index)}` })); // where there is no room for two columns
       return { index, column, tiles, box: element("div", { class: "side" }, label, element("div", { class: "strip-line" }, ...tiles)) };
     });
     const r = element("span", { class: "correlation", text: `r = ${pair.correlation.toFixed(2)}` });
@@ -71,11 +72,15 @@ function otherCode(index) {
   return null;
 }
 
+// The name of a model; of several with the same name, with what sets it apart from them.
 function modelTitle(index) {
-  const { name, detail } = models[index];
-  const same = models.filter((one) => one.name === name).length > 1;
-  const seed = detail.match(/seed \d+/)?.[0];
-  return same ? `${name}, ${seed ?? index + 1}` : name;
+  const title = (one) => {
+    const alike = models.filter(({ name }) => name === one.name).map(({ detail }) => detail.split(", "));
+    const apart = one.detail.split(", ").filter((part) => !alike.every((parts) => parts.includes(part)));
+    return [one.name, ...apart].join(", ");
+  };
+  const own = title(models[index]);
+  return models.filter((one) => title(one) === own).length > 1 ? `${own}, ${index + 1}` : own;
 }
 
 function connectCompare() {

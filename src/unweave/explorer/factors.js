@@ -79,7 +79,8 @@ function drawRelation() {
   const margin = discrete ? 0.6 : 0.03 * (factor.range[1] - factor.range[0]);
   const spanX = [factor.range[0] - margin, factor.range[1] + margin];
   const ticks = factor.values.length && factor.values.length <= 12
-    ? { x: factor.values.map((text, value) => [value, text]) } : {};
+    ? { x: factor.values.map((text, value) => [value, text]) }
+    : discrete ? { x: niceTicks(...spanX).filter(([value]) => Number.isInteger(value)) } : {};
   const { toX, toY } = axes(plot, spanX, [latent.low, latent.high], factor.name, titleOf(state.latent), ticks);
   relationPoints = [];
   const sums = new Map();

@@ -57,6 +57,7 @@ function startFrom(row) {
   state.start = row;
   state.posterior = model().encoded && row !== "mean" ? posteriorOf(row) : null;
   state.code = startCode();
+  if (!model().encoded) [state.noise, state.noiseChanged] = [startNoise(), false];
   preview = null;
   changed("start");
 }
@@ -186,7 +187,11 @@ function showPickerPage() {
 }
 
 function connectImages() {
-  byId("random-button").addEventListener("click", () => startFrom(Math.floor(Math.random() * rowsOf(state.model))));
+  byId("random-button").addEventListener("click", () => {
+    const count = rowsOf(state.model);
+    const before = typeof state.start === "number" ? state.start : 0;
+    startFrom((before + 1 + Math.floor(Math.random() * (count - 1))) % count); // never the same again
+  });
   byId("pick-button").addEventListener("click", () => pick("Pick an image", startFrom));
   byId("reset-button").addEventListener("click", () => {
     state.code = startCode();

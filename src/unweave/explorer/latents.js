@@ -12,7 +12,7 @@ function buildSliders() {
   const measure = latents.find((latent) => latent.measure && !latent.category)?.measure;
   byId("latents-note").textContent = encoded
     ? `${used} of ${units().length} in use, the most used first${measure ? `, by ${measure === "KL" ? "KL in nats" : "the standard deviation of their codes"}` : ""}. ` +
-      "Grey hills show where the codes of all images lie, the bar where that of this image does."
+      "Grey hills show where codes of images lie, the bar where that of this image does."
     : "Grey hills show where codes of the prior lie.";
 }
 

@@ -222,7 +222,7 @@ def _model(
         "detail": ", ".join(
             [*([] if label else _settings(run)), f"seed {run.spec.seed}", f"{run.step:,} steps"]
         ),
-        "directory": "" if run.path is None else str(run.path),
+        "directory": _directory(run.path),
         "encoder": None if encoder is None else program_content(encoder, block),
         "decoder": program_content(decoder, block),
         "encoded": codes.encoded,
@@ -244,6 +244,13 @@ def _model(
 def _examples(array: Any) -> Any:
     """A few different rows, or fewer different ones of a small array."""
     return np.concatenate([array] * math.ceil(_EXAMPLES / len(array)))[:_EXAMPLES]
+
+
+def _directory(path: Path | None) -> str:
+    """A run's directory as a command names it; an absolute one is kept to oneself, as pages are sent to others."""
+    if path is None or path.is_absolute():
+        return ""
+    return f'"{path}"' if " " in str(path) else str(path)
 
 
 def _settings(run: Run) -> list[str]:

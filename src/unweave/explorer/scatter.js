@@ -59,17 +59,24 @@ function drawScatter() {
 function drawLegend() {
   const legend = byId("legend");
   if (!factors.length || !model().encoded) return legend.replaceChildren();
-  const { range, values, name, continuous } = factors[state.color];
-  const whole = !continuous && range[1] - range[0] < 12;
+  const { range, name, continuous, categorical } = factors[state.color];
+  const count = range[1] - range[0] + 1;
+  const whole = !continuous && (categorical || count <= PALETTE.length);
   const shown = whole
-    ? Array.from({ length: range[1] - range[0] + 1 }, (_, i) => range[0] + i)
+    ? Array.from({ length: Math.min(count, PALETTE.length) }, (_, i) => range[0] + i)
     : [range[0], (range[0] + range[1]) / 2, range[1]].map((value) => (continuous ? value : Math.round(value)));
+  // Of more categories than colours some have the same: they stand beside the same dot.
+  const texts = (value) => {
+    const same = [];
+    for (let one = value; one <= range[1]; one += PALETTE.length) same.push(factorText(state.color, one));
+    return same.length > 3 ? `${same.slice(0, 3).join(", ")}, …` : same.join(", ");
+  };
   legend.replaceChildren(
     element("span", { class: "quiet", text: name }),
     ...shown.map((value) => {
       const dot = element("span", { class: "dot" });
       dot.style.background = factorColor(state.color, value);
-      return element("span", { class: "entry" }, dot, values[value] ?? factorText(state.color, value));
+      return element("span", { class: "entry" }, dot, categorical ? texts(value) : factorText(state.color, value));
     }));
 }
 

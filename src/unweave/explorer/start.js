@@ -14,6 +14,7 @@ function changed(what, column = -1) {
     drawNoise();
   } else if (what === "code") {
     drawDecoded();
+    noteStart();
     drawSliders();
     drawStrips(column);
     drawScatter();
@@ -47,6 +48,7 @@ function keepingFocus(build) {
 
 const buildAll = () => keepingFocus(buildParts);
 function buildParts() {
+  preview = null; // it is a code of the model that was shown
   byId("detail").textContent = `${model().name}: ${model().detail}`;
   buildModels();
   buildImages();
@@ -80,10 +82,11 @@ function showModel(index) {
   state.up = order[1]?.column ?? state.across;
   state.factor = bestFactor(state.latent);
   state.color = bestFactor(state.across);
-  state.noise = noiseOf(0);
   state.start = typeof start === "number" ? Math.min(start, rowsOf(index) - 1) : start === "own" ? 0 : start;
   state.posterior = model().encoded && typeof state.start === "number" ? posteriorOf(state.start) : null;
   state.code = startCode();
+  state.noise = startNoise();
+  state.noiseChanged = false;
   state.a = Math.min(state.a, rowsOf(index) - 1);
   state.b = Math.min(state.b, rowsOf(index) - 1);
   buildAll();

@@ -11,6 +11,7 @@ const state = {
   start: 0, // a row of the data, or "own", or "mean"
   code: null, // Float32Array (D,) of the current model
   noise: null, // Float32Array (E,), if the model takes noise
+  noiseChanged: false, // whether it is another one than that of the start
   posterior: null, // { mean, deviation } of the start image in the current model
   own: null, // the user's image: { name, values }
   latent: 0, // the selected one, a column
@@ -48,6 +49,7 @@ function say(text) {
   const message = byId("message");
   message.textContent = text;
   message.classList.toggle("shown", Boolean(text));
+  if (text) message.scrollIntoView({ block: "nearest" }); // a file may be dropped anywhere on the page
 }
 
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
@@ -267,9 +269,10 @@ function readLink() {
     }
     return names;
   });
-  state.noise = noiseOf(0);
   const given = numbers(link.get("e"));
-  if (state.noise && given?.length === state.noise.length) state.noise = given;
+  state.noise = startNoise();
+  state.noiseChanged = Boolean(state.noise && given?.length === state.noise.length);
+  if (state.noiseChanged) state.noise = given;
   const code = numbers(link.get("z"));
   return code?.length === size ? code : null;
 }
@@ -318,6 +321,11 @@ function startCode() {
   if (state.start === "own") return wholeCode(state.posterior.mean);
   if (state.start === "mean") return wholeCode(model().latents.map(({ centre }) => centre));
   return wholeCode(codeOf(state.start));
+}
+
+// A sample of the prior is a code with the noise that was drawn beside it; images have none of their own.
+function startNoise() {
+  return noiseOf(!model().encoded && typeof state.start === "number" ? state.start : 0);
 }
 
 let linkTimer = 0;

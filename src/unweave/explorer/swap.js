@@ -18,6 +18,7 @@ function buildSwap() {
         state.start = state.b;
         state.posterior = model().encoded ? posteriorOf(state.b) : null;
         state.code = swapped(unit);
+        [state.noise, state.noiseChanged] = [noiseOf(state.b), model().encoded]; // as in the tile
         state.latent = unit.column;
         preview = null;
         changed("start");
