@@ -58,7 +58,7 @@ class Factor:
     @property
     def came_back(self) -> bool:
         """Whether it agrees over seeds beyond chance; few photographs make it uncertain all the same."""
-        return self.agreement >= HIGH_AGREEMENT and self.p <= SIGNIFICANT
+        return _came_back(self.agreement, self.p)
 
     @property
     def title(self) -> str:
@@ -99,9 +99,13 @@ def describe_factors(
 
 
 def _status(stability: AxisStability, latent: int, enough: bool) -> Status:
+    came_back = _came_back(stability.agreement[latent], stability.p[latent])
+    return "reproduced" if enough and came_back else "uncertain"
+
+
+def _came_back(agreement: float, p: float) -> bool:
     """Whether a latent came back: in agreement, and beyond the chance of all latents together."""
-    is_sure = enough and stability.agreement[latent] >= HIGH_AGREEMENT
-    return "reproduced" if is_sure and stability.p[latent] <= SIGNIFICANT else "uncertain"
+    return bool(agreement >= HIGH_AGREEMENT and p <= SIGNIFICANT)
 
 
 def _factor(
