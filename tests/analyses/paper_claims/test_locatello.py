@@ -91,13 +91,19 @@ def test_shares_of_few_seeds_are_shown_without_an_interval(simulate):
     assert all("shares of variance" in claim.measured and "95 %" not in claim.reason for claim in shares)
 
 
-def test_seeds_that_some_methods_lack_do_not_count_for_shares(simulate):
-    """Of a study under way, one method may have more seeds than the others."""
+@pytest.mark.parametrize("begun", [False, True])
+def test_seeds_that_some_methods_lack_do_not_count_for_shares(simulate, begun):
+    """Of a study under way, one method may have more seeds than the others, and another a single run."""
     table = simulate(GRID, noise, seeds=6)
-    first = table["method"].unique()[0]
+    first, last = table["method"].unique()[[0, -1]]
     under_way = table[(table["method"] == first) | (table["seed"] < 4)]
+    if begun:
+        under_way = under_way[
+            (under_way["method"] != last) | (under_way["seed"] == 0) & (under_way["strength"] == 1)
+        ]
     shares = [claim for claim in locatello_claims(under_way) if "matters more than the method" in claim.claim]
     assert {claim.reason for claim in shares} == {"an interval needs 5 seeds, the study has 4"}
+    assert all("nan" not in claim.measured for claim in shares)
     whole = [claim for claim in locatello_claims(table) if "matters more than the method" in claim.claim]
     assert all("95 %" in claim.reason for claim in whole)
 

@@ -248,10 +248,11 @@ def _shares(table: pd.DataFrame) -> list[Claim]:
         runs, metrics = disentanglement_scores(table)
     except NotInStudyError as error:
         return [claim.not_tested(error) for claim in claims]
+    runs = _balanced(runs)
     counts = runs.groupby("method")["strength_index"].nunique()
-    if (counts >= 2).sum() < 2:
-        return [claim.not_tested("needs two methods with two strengths each") for claim in claims]
-    runs = _whole_seeds(runs)
+    if (counts >= 2).sum() < 2 or runs["seed"].nunique() < 2:
+        why = "needs two methods with two strengths each, and two seeds that all of these have"
+        return [claim.not_tested(why) for claim in claims]
     whole = _variance_shares(runs, metrics)
     method, strength, rest = whole
     seeds = runs["seed"].unique().tolist()
@@ -276,12 +277,19 @@ def _shares(table: pd.DataFrame) -> list[Claim]:
     return result
 
 
-def _whole_seeds(runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs of those seeds that most settings have: of a study that is under way, not those of some methods only."""
-    keys = ["method", "variant", "strength_index"]
-    settings = runs.assign(setting=runs.groupby(keys, dropna=False).ngroup())
-    counts = settings.groupby("seed")["setting"].nunique()
-    return runs[runs["seed"].isin(counts.index[counts == counts.max()])]
+def _balanced(runs: pd.DataFrame) -> pd.DataFrame:
+    """The largest part of the runs in which each setting has the same seeds, at least two of them.
+
+    Of a study that is under way, settings with some of the seeds and seeds with some of the settings are left out.
+    """
+    setting = runs.groupby(["method", "variant", "strength_index"], dropna=False).ngroup()
+    done = pd.crosstab(setting, runs["seed"]) > 0
+    done = done[done.sum().sort_values(ascending=False, kind="stable").index]
+    whole = [(done.iloc[:, :count].all(axis=1), count) for count in range(2, done.shape[1] + 1)]
+    if not whole:
+        return runs
+    settings, count = max(whole, key=lambda part: part[0].sum() * part[1])
+    return runs[setting.isin(settings.index[settings]) & runs["seed"].isin(done.columns[:count])]
 
 
 def _variance_shares(runs: pd.DataFrame, metrics: list[str]) -> tuple[float, float, float]:
