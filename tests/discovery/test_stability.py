@@ -187,6 +187,27 @@ def test_the_error_of_reproduced_axes_is_their_spread_over_repetitions():
     assert 0.9 * spread < float(np.sqrt(np.mean(np.square(errors)))) < 2.5 * spread
 
 
-def test_the_error_is_unknown_for_two_trainings():
+@pytest.mark.parametrize("models", [3, 5])
+def test_the_error_is_that_of_leaving_out_each_training(models):
+    """Computed from pairs, against the statistic without each training; some use few latents, and one none."""
+    rng = np.random.default_rng(models)
+    content = rng.normal(size=(80, 3))
+    codes = [content @ random_rotation(3, rng) + 0.3 * rng.normal(size=content.shape) for _ in range(models)]
+    some = [np.arange(3) < count for count in (3, 0, 2, 1, 3)[:models]]
+    without = []
+    for out in range(models):
+        kept = [index for index in range(models) if index != out]
+        axes = [
+            axis_stability([codes[one] for one in kept], [some[one] for one in kept], reference)
+            for reference in range(models - 1)
+        ]
+        without.append(np.mean([one.beyond_chance.sum() for one in axes]))
+    expected = np.sqrt((models - 1) / models * np.sum(np.square(without - np.mean(without))))
+    assert expected > 0.01
+    assert error_of_reproduced(codes, some) == pytest.approx(expected)
+
+
+def test_the_error_is_unknown_for_two_trainings_or_two_images():
     codes = np.random.default_rng(0).normal(size=(100, 2))
     assert error_of_reproduced([codes, codes], [np.ones(2, bool)] * 2) == np.inf
+    assert error_of_reproduced([codes[:2]] * 4, [np.ones(2, bool)] * 4) == np.inf

@@ -49,8 +49,7 @@ class AxisStability:
     @property
     def beyond_chance(self) -> FloatArray:
         """1 where agreement is perfect, 0 on average for two latents turned at random, below it for more (D,)."""
-        sharpness: FloatArray = (self.purity - EXPECTED_PURITY) / (1 - EXPECTED_PURITY)
-        return np.where(self.agreement > 0, np.maximum(sharpness, -1.0) * self.agreement, 0.0)
+        return _beyond_chance(self.agreement, self.purity)
 
 
 def axis_stability(
@@ -103,11 +102,9 @@ def axis_stability(
         return AxisStability(agreement, purity, p, partners)
     target = codes[reference][:, mine]
     for row, index in enumerate(others):
-        correlations = correlation_matrix(target, _whiten(codes[index][:, used[index]]), "pearson")
-        values, columns = _match(correlations)
-        together = np.maximum((correlations**2).sum(axis=1), 1e-12)
+        values, shares, columns = _compare(target, _whiten(codes[index][:, used[index]]))
         agreement[mine] += values / len(others)
-        purity[mine] += values**2 / together / len(others)
+        purity[mine] += shares / len(others)
         has_partner = columns >= 0
         partners[row, mine[has_partner]] = np.flatnonzero(used[index])[columns[has_partner]]
     if len(mine) == 1:
@@ -122,7 +119,7 @@ def axis_stability(
 def error_of_reproduced(codes: Sequence[FloatArray], used: Sequence[BoolArray]) -> float:
     """The standard error of how many axes came back, the mean over models of the sum of ``beyond_chance``.
 
-    By the jackknife: each model is left out once. It is infinite for fewer than three models.
+    By the jackknife: each model is left out once. It is infinite for fewer than three models, or three images.
 
     Examples
     --------
@@ -131,15 +128,36 @@ def error_of_reproduced(codes: Sequence[FloatArray], used: Sequence[BoolArray]) 
     0.0
     """
     models = len(codes)
-    if models < 3:
+    if models < 3 or len(codes[0]) < 3:
         return float("inf")
+    pairs = np.zeros(
+        (2, models, models, codes[0].shape[1])
+    )  # agreement and purity of a reference and another
+    for other in range(models):
+        whitened = _whiten(codes[other][:, used[other]])
+        for reference in range(models):
+            mine = np.flatnonzero(used[reference])
+            if reference != other and len(mine):
+                values, shares, _ = _compare(codes[reference][:, mine], whitened)
+                pairs[:, reference, other, mine] = values, shares
     without = []
     for out in range(models):
-        kept = [index for index in range(models) if index != out]
-        those, their_used = [codes[index] for index in kept], [used[index] for index in kept]
-        axes = [axis_stability(those, their_used, reference) for reference in range(models - 1)]
-        without.append(np.mean([one.beyond_chance.sum() for one in axes]))
+        kept = np.delete(np.arange(models), out)
+        agreement, purity = pairs[:, kept][:, :, kept].sum(axis=2) / (models - 2)  # none with itself
+        without.append(_beyond_chance(agreement, purity).sum(axis=1).mean())
     return float(np.sqrt((models - 1) * np.var(without)))
+
+
+def _beyond_chance(agreement: FloatArray, purity: FloatArray) -> FloatArray:
+    sharpness: FloatArray = (purity - EXPECTED_PURITY) / (1 - EXPECTED_PURITY)
+    return np.where(agreement > 0, np.maximum(sharpness, -1.0) * agreement, 0.0)
+
+
+def _compare(target: FloatArray, whitened: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
+    """For each latent (n, d) |correlation| with the other model's that it is matched to, its purity, and that one."""
+    correlations = correlation_matrix(target, whitened, "pearson")
+    values, columns = _match(correlations)
+    return values, values**2 / np.maximum((correlations**2).sum(axis=1), 1e-12), columns
 
 
 @cache
