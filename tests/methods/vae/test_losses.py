@@ -223,6 +223,16 @@ def test_one_pass_of_the_adversary_gives_the_gradients_of_two(certainty):
     assert by_codes.abs().min() > 0
 
 
+def test_second_derivatives_are_refused_where_they_would_be_left_out():
+    z = torch.randn(N, D, requires_grad=True)
+    discriminator, permuted = Discriminator(D), torch.randn(N, D)
+    ratio, _ = ratio_and_loss(discriminator, z, permuted)
+    with pytest.raises(uw.UnweaveError, match="create_graph = True: .* by_two_passes has them"):
+        torch.autograd.grad(ratio, z, create_graph=True)
+    ratio, _ = by_two_passes(discriminator, z, permuted)
+    assert torch.autograd.grad(ratio, z, create_graph=True)[0].requires_grad
+
+
 def test_the_adversary_learns_to_tell_correlated_codes_from_permuted_ones(vectors):
     method = uw.methods.create("factor_vae", vectors, latent_size=2, seed=0)
     term = method.terms[1]

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
+from unweave.errors import UnweaveError
 from unweave.methods.method import OptimiserSettings, Player, Terms
 from unweave.methods.registry import register_method, register_term
 from unweave.methods.spec import VAESpec
@@ -148,7 +149,7 @@ def by_two_passes(discriminator: nn.Module, z: Tensor, permuted: Tensor) -> tupl
 
 
 class _GradientsGiven(Function):
-    """A value whose gradients are known already."""
+    """A value whose gradients are known already, as numbers: they have no gradients themselves."""
 
     @classmethod
     def of(cls, value: Tensor, tensors: Sequence[Tensor], gradients: Sequence[Tensor]) -> Tensor:
@@ -162,6 +163,8 @@ class _GradientsGiven(Function):
 
     @staticmethod
     def backward(ctx: Any, factor: Tensor) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():  # the gradient of this gradient would be left out silently
+            raise UnweaveError("create_graph = True: ratio_and_loss has no second derivatives; by_two_passes has them")
         gradients = ctx.saved_tensors
         if factor.device.type != "cpu" or factor.item() != 1:  # saves a pass; a GPU would have to wait
             gradients = tuple(gradient * factor for gradient in gradients)
