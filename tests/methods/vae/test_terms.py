@@ -65,6 +65,12 @@ def test_wrong_parameters_are_refused_by_name(name, parameters, named):
         create_term(name, **parameters)
 
 
+def test_two_adversaries_of_one_name_are_refused(vectors):
+    """Both would be moved by one optimiser, which is that of the second: the first would not learn."""
+    with pytest.raises(ArgumentError, match=r"extra_terms = .*'discriminator', 'discriminator'.*different names"):
+        uw.methods.create("factor_vae", vectors, extra_terms=[{"name": "density_ratio", "weight": 3}])
+
+
 def test_any_function_of_a_pass_is_a_term(vectors):
     def size(forward_pass):
         return Terms.of(size=(forward_pass.mean.square().sum(1).mean(), 0.5))

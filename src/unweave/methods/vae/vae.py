@@ -97,6 +97,10 @@ class VAE(Method):
         for term in self.terms:
             term.attach(spec)
         self.term_modules = nn.ModuleList(term for term in self.terms if isinstance(term, nn.Module))
+        adversaries = [player.name for term in self.terms if (player := term.adversary()) is not None]
+        if len(set(adversaries)) < len(adversaries):  # each has an optimiser of its name
+            needs = "needs adversaries of different names; FactorVAE and density_ratio have a 'discriminator'"
+            raise ArgumentError("extra_terms", f"adversaries {adversaries}", needs)
         self.initialise(0)
 
     # --- using a trained model ------------------------------------------------------------------------
