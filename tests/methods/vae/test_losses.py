@@ -227,7 +227,7 @@ def test_second_derivatives_are_refused_where_they_would_be_left_out():
     z = torch.randn(N, D, requires_grad=True)
     discriminator, permuted = Discriminator(D), torch.randn(N, D)
     ratio, _ = ratio_and_loss(discriminator, z, permuted)
-    with pytest.raises(uw.UnweaveError, match="create_graph = True: .* by_two_passes has them"):
+    with pytest.raises(uw.UnweaveError, match=r"create_graph = True: .* by_two_passes has them"):
         torch.autograd.grad(ratio, z, create_graph=True)
     ratio, _ = by_two_passes(discriminator, z, permuted)
     assert torch.autograd.grad(ratio, z, create_graph=True)[0].requires_grad

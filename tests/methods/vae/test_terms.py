@@ -67,7 +67,9 @@ def test_wrong_parameters_are_refused_by_name(name, parameters, named):
 
 def test_two_adversaries_of_one_name_are_refused(vectors):
     """Both would be moved by one optimiser, which is that of the second: the first would not learn."""
-    with pytest.raises(ArgumentError, match=r"extra_terms = .*'discriminator', 'discriminator'.*different names"):
+    with pytest.raises(
+        ArgumentError, match=r"extra_terms = .*'discriminator', 'discriminator'.*different names"
+    ):
         uw.methods.create("factor_vae", vectors, extra_terms=[{"name": "density_ratio", "weight": 3}])
 
 

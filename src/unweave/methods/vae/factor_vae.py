@@ -164,7 +164,9 @@ class _GradientsGiven(Function):
     @staticmethod
     def backward(ctx: Any, factor: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():  # the gradient of this gradient would be left out silently
-            raise UnweaveError("create_graph = True: ratio_and_loss has no second derivatives; by_two_passes has them")
+            raise UnweaveError(
+                "create_graph = True: ratio_and_loss has no second derivatives; by_two_passes has them"
+            )
         gradients = ctx.saved_tensors
         if factor.device.type != "cpu" or factor.item() != 1:  # saves a pass; a GPU would have to wait
             gradients = tuple(gradient * factor for gradient in gradients)
