@@ -124,3 +124,21 @@ def test_more_time_gives_more_pilot_runs_before_longer_ones(photographs):
         assert choices.FEWEST_PILOTS <= plan.pilot_seeds <= choices.MOST_PILOTS
         assert plan.pilot_steps >= choices.FEW_PILOT_STEPS
         assert plan.pilot_steps >= choices.ENOUGH_PILOT_STEPS or plan.pilot_seeds == choices.FEWEST_PILOTS
+
+
+@pytest.mark.parametrize("processes", [2, 4, 7, 8, 15, 40])
+def test_more_pilot_runs_side_by_side_never_cost_steps_that_are_needed(photographs, processes):
+    for minutes in (0.5, 1, 2, 3, 6, 12):
+        plan = choose(photographs, minutes, size=32, processes=processes, seconds_per_step=cost)
+        if not plan.pilot_seeds or plan.pilot_steps >= choices.ENOUGH_PILOT_STEPS:
+            continue
+        used = choices.rounds(plan.pilot_seeds * len(plan.settings), processes)
+        assert used == choices.rounds(choices.FEWEST_PILOTS * len(plan.settings), processes)
+        one_more = choices.rounds((plan.pilot_seeds + 1) * len(plan.settings), processes)
+        assert one_more > used or plan.pilot_seeds == choices.MOST_PILOTS
+
+
+def test_pilot_runs_fill_their_last_round():
+    assert choices._pilots(3_000, 3, 15) == (5, 3_000)  # fifteen at once take no longer than nine
+    assert choices._pilots(6_500, 3, 7) == (4, 3_250)  # fifteen would take three rounds
+    assert choices._pilots(9_000, 3, 1) == (3, 1_000)

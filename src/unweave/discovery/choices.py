@@ -263,9 +263,17 @@ def _fit(
 
 
 def _pilots(steps: float, settings: int, processes: int) -> tuple[int, int]:
-    """How many pilot runs of each setting, and their steps, where each process has so many steps for them."""
-    count = int(np.clip(steps * processes / settings / ENOUGH_PILOT_STEPS, FEWEST_PILOTS, MOST_PILOTS))
-    return count, min(int(steps / rounds(count * settings, processes)), MOST_STEPS)
+    """How many pilot runs of each setting, and their steps, where each process has so many steps for them.
+
+    As many as get enough steps; if the fewest do not, those that fill their last round, which cost no steps.
+    """
+
+    def steps_of(count: int) -> int:
+        return int(steps / rounds(count * settings, processes))
+
+    least = min(ENOUGH_PILOT_STEPS, steps_of(FEWEST_PILOTS))
+    count = max(count for count in range(FEWEST_PILOTS, MOST_PILOTS + 1) if steps_of(count) >= least)
+    return count, min(steps_of(count), MOST_STEPS)
 
 
 def rounds(runs: int, processes: int) -> int:
