@@ -261,7 +261,8 @@ def _choose_setting(
     if not jobs:
         return plan.settings[0], ()
     trained = train_runs(plan, jobs, data, seconds, trainer)
-    scores = choose_setting(plan.settings, trained.runs, _measure(trained.runs, images, *split), split[1])
+    measured = _measure(trained.runs, images, *split)
+    scores = choose_setting(plan.settings, trained.runs, measured, split[1], plan.pilot_seeds)
     if not scores:  # they failed: what is most useful is tried all the same
         return plan.settings[0], ()
     _say(f"Chosen: {scores[0].setting.label}")
@@ -395,7 +396,9 @@ def _plan(folder: Path, photographs: Photographs, options: Mapping[str, Any], tr
     try:
         return Plan.from_dict(saved["plan"])
     except (KeyError, TypeError) as error:
-        raise DataError(f"{path}: not a plan; remove {folder} to begin anew") from error
+        raise DataError(
+            f"{path}: not a plan of this version of unweave: give another folder, or remove {folder} to begin anew"
+        ) from error
 
 
 def _split(photographs: Photographs) -> tuple[IntArray, IntArray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class SettingScores:
     setting
         method and strength.
     seeds
-        how many were trained.
+        how many were trained; of short runs those that failed count too.
     learned
         how many of them draw unseen photographs better than their mean.
     explained
@@ -100,19 +100,22 @@ def choose_setting(
     trained: Sequence[TrainedRun],
     measured: Sequence[Measured],
     unseen: IntArray,
+    seeds: int,
 ) -> tuple[SettingScores, ...]:
     """The scores of the settings of pilot runs, the chosen one first, then by how many axes came back.
 
     A few short runs are a noisy judge, so the usual setting, which is the first of ``settings``, is chosen unless the
-    axes of another agree better by more than two standard errors of the difference. Settings of which half of the runs
-    or more do not draw unseen photographs better than their mean come last: they have nothing to agree on. UDR decides
-    between equals; by itself it prefers models with a single latent.
+    axes of another agree better by more than two standard errors of the difference. Settings of which half of the
+    ``seeds`` or more failed or do not draw unseen photographs better than their mean come last: they have nothing to
+    agree on. UDR decides between equals; by itself it prefers models with a single latent.
     """
     groups: dict[str, list[int]] = {setting.label: [] for setting in settings}
     for index, one in enumerate(trained):
         groups[one.setting.label].append(index)
     scores = [
-        _compare(trained, measured, rows, unseen)[0] for rows in groups.values() if len(rows) >= FEWEST_MODELS
+        replace(_compare(trained, measured, rows, unseen)[0], seeds=seeds)
+        for rows in groups.values()
+        if len(rows) >= FEWEST_MODELS
     ]
     if not scores:
         return ()
