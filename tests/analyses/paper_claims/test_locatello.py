@@ -91,6 +91,18 @@ def test_shares_of_few_seeds_are_shown_without_an_interval(simulate):
     assert all("shares of variance" in claim.measured and "95 %" not in claim.reason for claim in shares)
 
 
+def test_a_method_that_is_far_ahead_does_not_push_out_the_others(simulate):
+    """It alone has more runs than all have of the seeds that they share, and says nothing about methods."""
+    table = simulate(GRID, noise, seeds=24)
+    first = table["method"].unique()[0]
+    under_way = table[(table["method"] == first) | (table["seed"] < 4)]
+    shares = [claim for claim in locatello_claims(under_way) if "matters more than the method" in claim.claim]
+    assert {claim.reason for claim in shares} == {"an interval needs 5 seeds, the study has 4"}
+    alone = table[table["method"] == first]
+    shares = [claim for claim in locatello_claims(alone) if "matters more than the method" in claim.claim]
+    assert all("needs two methods with two strengths each, and two seeds" in claim.reason for claim in shares)
+
+
 @pytest.mark.parametrize("begun", [False, True])
 def test_seeds_that_some_methods_lack_do_not_count_for_shares(simulate, begun):
     """Of a study under way, one method may have more seeds than the others, and another a single run."""

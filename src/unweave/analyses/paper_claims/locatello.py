@@ -249,8 +249,7 @@ def _shares(table: pd.DataFrame) -> list[Claim]:
     except NotInStudyError as error:
         return [claim.not_tested(error) for claim in claims]
     runs = _balanced(runs)
-    counts = runs.groupby("method")["strength_index"].nunique()
-    if (counts >= 2).sum() < 2 or runs["seed"].nunique() < 2:
+    if runs.empty:
         why = "needs two methods with two strengths each, and two seeds that all of these have"
         return [claim.not_tested(why) for claim in claims]
     whole = _variance_shares(runs, metrics)
@@ -278,18 +277,21 @@ def _shares(table: pd.DataFrame) -> list[Claim]:
 
 
 def _balanced(runs: pd.DataFrame) -> pd.DataFrame:
-    """The largest part of the runs in which each setting has the same seeds, at least two of them.
+    """The runs of two seeds or more and of the settings that have all of them; two methods with two strengths each.
 
-    Of a study that is under way, settings with some of the seeds and seeds with some of the settings are left out.
+    Seeds are taken in the order of how many settings have them, as many as leave most runs. Of a study that is under
+    way, settings with some of the seeds and seeds with some of the settings are left out; if nothing is left, all are.
     """
     setting = runs.groupby(["method", "variant", "strength_index"], dropna=False).ngroup()
     done = pd.crosstab(setting, runs["seed"]) > 0
     done = done[done.sum().sort_values(ascending=False, kind="stable").index]
-    whole = [(done.iloc[:, :count].all(axis=1), count) for count in range(2, done.shape[1] + 1)]
-    if not whole:
-        return runs
-    settings, count = max(whole, key=lambda part: part[0].sum() * part[1])
-    return runs[setting.isin(settings.index[settings]) & runs["seed"].isin(done.columns[:count])]
+    parts = []
+    for count in range(2, done.shape[1] + 1):
+        settings = done.index[done.iloc[:, :count].all(axis=1)]
+        part = runs[setting.isin(settings) & runs["seed"].isin(done.columns[:count])]
+        if (part.groupby("method")["strength_index"].nunique() >= 2).sum() >= 2:
+            parts.append(part)
+    return max(parts, key=len, default=runs.iloc[:0])
 
 
 def _variance_shares(runs: pd.DataFrame, metrics: list[str]) -> tuple[float, float, float]:
