@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from unweave.data.own.folders import image_files
 from unweave.discovery.photographs import check_enough, read_photographs, write_array
 from unweave.errors import ArgumentError, DataError
 from unweave.files import is_full
@@ -140,3 +141,32 @@ def test_a_folder_inside_that_cannot_be_read_is_listed(save, squares, tmp_path, 
     assert photographs.unreadable == (("private/", "the folder cannot be read (Permission denied)"),)
     monkeypatch.undo()
     assert read_photographs(folder, tmp_path / "store").unreadable == ()
+
+
+def test_files_that_can_be_listed_and_not_read_do_no_harm(save, squares, tmp_path, monkeypatch):
+    """As in a folder that one may list and not enter."""
+    folder = save("photos", squares(12))
+    (folder / "private").mkdir()
+    (folder / "private" / "a.png").write_bytes(b"")
+    scan = os.scandir
+
+    class Locked:
+        def __init__(self, entry):
+            self.name, self.path, self.is_dir, self.is_file = (
+                entry.name,
+                entry.path,
+                entry.is_dir,
+                entry.is_file,
+            )
+
+        def stat(self):
+            raise PermissionError(errno.EACCES, "Permission denied", self.path)
+
+    def refuse(path):
+        return [Locked(entry) if "private" in entry.path else entry for entry in scan(path)]
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    photographs = read_photographs(folder, tmp_path / "store")
+    assert photographs.unreadable == (("private/a.png", "cannot be read (Permission denied)"),)
+    with pytest.raises(DataError, match=r"a\.png: cannot be read \(Permission denied\)"):
+        image_files(folder)

@@ -207,7 +207,7 @@ def _photographs(folder: Path, images: ByteArray, facts: dict[str, Any]) -> Phot
 def _read(
     folder: Path, listed: Sequence[str], locked: Mapping[str, str], store: Path, listing: str
 ) -> Photographs:
-    """Read the listed files; ``locked`` are folders that cannot be read, with the reason."""
+    """Read the listed files; ``locked`` are folders and files that cannot be read, with the reason."""
     headers: dict[str, ImageHeader] = {}
     unreadable = dict(locked)
     with ThreadPoolExecutor() as pool, progress("Reading headers", len(listed), "files") as advance:

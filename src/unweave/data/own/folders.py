@@ -184,7 +184,7 @@ def image_files(
     suffixes
         the ends of names that count, in lower case.
     unreadable
-        receives the folders below it that cannot be read, with the reason; without it they are an error.
+        receives what cannot be read below it, folders and files, with the reason; without it that is an error.
 
     Examples
     --------
@@ -217,13 +217,22 @@ def _list(
     for entry in entries:
         if entry.name.startswith("."):
             continue
-        if entry.is_dir():
+        name = prefix + entry.name
+        try:
+            is_folder = entry.is_dir()
+            is_image = Path(name).suffix.lower() in suffixes and entry.is_file()
+            status = entry.stat() if is_image else None
+        except OSError as error:  # in a folder that may be listed and not entered, or gone just now
+            if unreadable is None:
+                raise DataError(f"{entry.path}: cannot be read ({error.strerror})") from error
+            unreadable[name] = f"cannot be read ({error.strerror})"
+            continue
+        if is_folder:
             real = os.path.realpath(entry.path)
             if real not in above:
-                yield from _list(entry.path, f"{prefix}{entry.name}/", (*above, real), suffixes, unreadable)
-        elif Path(entry.name).suffix.lower() in suffixes and entry.is_file():
-            status = entry.stat()
-            yield prefix + entry.name, (status.st_size, status.st_mtime_ns)
+                yield from _list(entry.path, f"{name}/", (*above, real), suffixes, unreadable)
+        elif status is not None:
+            yield name, (status.st_size, status.st_mtime_ns)
 
 
 def _prepared(
