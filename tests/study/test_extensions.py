@@ -117,6 +117,23 @@ def test_mistakes_are_known_before_any_run(file, command, axis, setting, message
     assert not (file.parent / "out").exists()
 
 
+def test_a_worker_imports_a_module_of_its_folder_and_none_called_like_one_of_python(
+    tiny, opened, tmp_path, monkeypatch
+):
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "own_terms.py").write_text("import colorsys, os\nif 'WORKER' in os.environ:\n    os._exit(17)\n")
+    monkeypatch.syspath_prepend(here)
+    folder = opened({**tiny, "imports": ["own_terms"]})
+    for name in ("queue", "colorsys"):
+        (here / f"{name}.py").write_text("1 / 0")
+    command = [sys.executable, "-P", "-m", "unweave.study.worker", folder.root, folder.study.name]
+    done = subprocess.run(
+        command, cwd=here, env={**os.environ, "WORKER": "1"}, capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 17, done.stderr
+
+
 def test_imports_that_are_not_there_are_an_error(tmp_path, command):
     path = tmp_path / "bad.yaml"
     path.write_text(dump({**STUDY, "imports": ["./nowhere.py"]}))

@@ -171,6 +171,13 @@ def test_what_is_there_is_not_asked_for(server: Server, tmp_path: Path) -> None:
     assert server.ranges == []
 
 
+def test_what_serves_in_place_of_a_file_is_named(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "unpacked").mkdir()
+    packed = SourceFile("set.bin", server.url, alternatives=("unpacked",))
+    assert get(recipe(packed), tmp_path) == [tmp_path / "unpacked"]
+    assert server.ranges == []
+
+
 def test_a_file_of_another_size_is_replaced(server: Server, tmp_path: Path) -> None:
     (tmp_path / "set.bin").write_bytes(CONTENT[:100])
     get(toy(server, **KNOWN), tmp_path)

@@ -81,7 +81,7 @@ def get(recipe: Recipe, folder: Path) -> list[Path]:
     Returns
     -------
     list of Path
-        one for each file; empty where none is needed.
+        one for each file, or for what serves in its place; empty where none is needed.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def get(recipe: Recipe, folder: Path) -> list[Path]:
     with _disk_errors(folder):
         for file in _missing(recipe, folder):
             _get_locked(recipe, folder, file)
-    return [folder / file.name for file in recipe.files]
+    return [folder / file.name_in(folder) for file in recipe.files]
 
 
 def fetch(file: SourceFile, folder: Path) -> Path:
