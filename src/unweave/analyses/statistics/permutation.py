@@ -176,7 +176,8 @@ def _arrangements(order: FloatArray, rng: np.random.Generator) -> Iterator[Float
         for arranged in _multiset_permutations(Counter(codes.tolist()), len(order)):
             yield values[arranged]
     else:
-        for _ in range(_ARRANGEMENTS):
+        yield order  # what was observed is one of them: no p is 0
+        for _ in range(_ARRANGEMENTS - 1):
             yield rng.permutation(order)
 
 
