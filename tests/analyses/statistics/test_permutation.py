@@ -100,3 +100,8 @@ def test_no_p_is_zero_where_arrangements_are_drawn():
     test = trend_test(np.arange(24.0), order, np.zeros(24))
     assert test.effect == 1.0
     assert 0 < test.p < 0.001
+
+
+def test_runs_without_an_order_are_left_out():
+    values, order, seeds = [1.0, 2.0, 9.0, 3.0, 4.0, 0.0], [1, 2, np.nan, 1, 2, np.nan], [0, 0, 0, 1, 1, 1]
+    assert trend_test(values, order, seeds) == trend_test([1, 2, 3, 4], [1, 2, 1, 2], [0, 0, 1, 1])
