@@ -25,6 +25,7 @@ def test_a_cosine_is_flat_at_both_ends():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"start": 0}, "beta = {'start': 0}: a schedule needs start, end and steps"),
         ({"start": 0, "end": 1}, "beta = {'start': 0, 'end': 1}: a schedule needs start, end and steps"),
         ({"start": 0, "end": 1, "steps": 0}, "steps = 0: needs a whole number >= 1"),
         ({"start": 0, "end": 1, "steps": 5, "shape": "sine"}, "shape = 'sine': did you mean 'cosine'"),
@@ -57,7 +58,12 @@ def test_a_rate_that_does_not_change_is_a_number():
         (0, "learning_rate = 0: needs a number > 0"),
         ({"warmup": 5}, "learning_rate = {'warmup': 5}: a mapping needs peak"),
         ({"peak": 1e-3, "end": 1.0}, "end = 1.0: needs to be at most the peak, 0.001"),
-        ({"peak": 1e-3, "warmup": 50, "over": 20}, "over = 20: needs more steps than the warm-up, 50"),
+        ({"peak": 1e-3, "end": 1e-4}, "end = 0.0001: needs the shape linear or cosine"),
+        ({"peak": 1e-3, "over": 20}, "over = 20: needs the shape linear or cosine"),
+        (
+            {"peak": 1e-3, "warmup": 50, "over": 20, "shape": "linear"},
+            "over = 20: needs more steps than the warm-up, 50",
+        ),
         ({"peak": 1e-3, "decay": "cosine"}, "key of learning_rate = 'decay'"),
     ],
 )

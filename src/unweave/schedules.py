@@ -123,6 +123,11 @@ class LearningRate:
         check_fields(self)
         if self.end > self.peak:
             raise ArgumentError("end", self.end, f"needs to be at most the peak, {self.peak:g}")
+        for name, value in (("end", self.end), ("over", self.over)):
+            if value and self.shape == "constant":
+                raise ArgumentError(
+                    name, value, "needs the shape linear or cosine: a constant rate has no decay"
+                )
         if self.over is not None and self.over <= self.warmup:
             raise ArgumentError("over", self.over, f"needs more steps than the warm-up, {self.warmup}")
 
@@ -185,11 +190,11 @@ def resolve(values: Mapping[str, Any], step: int | None = None) -> dict[str, Any
 
 
 def is_schedule(value: object) -> bool:
-    """Whether a setting is a mapping that says where it starts and ends.
+    """Whether a setting is a mapping that says where it starts or ends.
 
     Examples
     --------
     >>> is_schedule({"start": 0, "end": 6, "steps": 1000}), is_schedule(6)
     (True, False)
     """
-    return isinstance(value, Mapping) and {"start", "end"} <= set(value)
+    return isinstance(value, Mapping) and not {"start", "end"}.isdisjoint(value)

@@ -119,6 +119,19 @@ def test_list(run):
     assert rows["locatello"] == "12,600"
 
 
+def test_the_strengths_of_a_plan_are_in_words(run, tmp_path):
+    path = tmp_path / "scheduled.yaml"
+    path.write_text(
+        "title: scheduled\ntraining: {steps: 3}\nevaluation: {metrics: [unsupervised]}\nruns:\n  product:\n"
+        "    - {data: pendulum, reconstruction: mse, seed: 0}\n"
+        "    - chain: [{method: vae}, {method: beta_vae, beta: [4, {start: 0, end: 8, steps: 2}]}]\n"
+    )
+    options = ["--no-measure", "--runs", "--format", "json", "-o", tmp_path / "out"]
+    code, printed, _ = run("study", "plan", path, *options)
+    assert code == 0
+    assert [each["strength"] for each in json.loads(printed)] == ["", "4", "0→8 in 2 steps"]
+
+
 def test_plan_does_nothing(run, study, tmp_path):
     code, printed, _ = run("study", "plan", study, "--no-measure", "--runs", "-o", tmp_path / "out")
     assert code == 0

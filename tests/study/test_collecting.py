@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from unweave.analyses import main_runs
+from unweave.analyses.scores import seed_medians
+from unweave.analyses.variants import with_variant
 from unweave.methods import METHODS, Method, Player, Posterior, Terms, register_method
 from unweave.metrics import udr
 from unweave.study.collecting import collect
@@ -119,6 +121,19 @@ def test_two_kinds_of_agreement_are_both_remembered(opened, tiny, monkeypatch):
     assert first.groupby("metric")["run"].nunique().to_dict() == {"udr": 2, "udr_lasso": 2}
     monkeypatch.setattr("unweave.study.collecting._agreement", lambda *_, **__: pytest.fail("computed again"))
     pd.testing.assert_frame_equal(collect(folder).table, first)
+
+
+def test_runs_with_different_schedules_of_the_strength_are_different_settings(opened, tiny, images):
+    schedules = [{"start": 0, "end": end, "steps": 2} for end in (4, 8)]
+    tiny["runs"] = {"data": str(images), "method": "beta_vae", "beta": [1.0, *schedules], "seed": 0}
+    folder = opened(tiny)
+    work(folder, "cpu")
+    table = collect(folder).table
+    runs = with_variant(table).drop_duplicates("run")
+    assert runs["strength"].isna().tolist() == [False, True, True]
+    assert [json.loads(text).get("beta") for text in runs["settings"]] == [None, *schedules]
+    assert runs["variant"].nunique() == 3
+    assert set(seed_medians(table)["n"]) == {1}
 
 
 def test_settings_that_a_method_does_not_take_are_empty(opened, tiny, images):

@@ -126,3 +126,10 @@ def test_what_comes_with_unweave_is_of_its_study(name):
 
     assert stored_runs(plan(*load_study(name))) == set(results.table["run"])
     assert stored.stored_file(name).stat().st_size < 1_000_000
+
+
+def test_a_study_that_was_not_run_here_says_that_its_results_are_stored(tmp_path):
+    with pytest.raises(DataError, match=r"results of it are stored: stored:yang-32$"):
+        open_results("yang-32", tmp_path)
+    with pytest.raises(DataError, match=r"'unweave study run' does$"):
+        open_results("demo", tmp_path)

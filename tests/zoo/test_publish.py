@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import unweave as uw
-from unweave.errors import ArgumentError, DataError
+from unweave.errors import ArgumentError, DataError, UnweaveError
 from unweave.tensor_file import read_tensors
 from unweave.training.manifest import MANIFEST, Manifest
 from unweave.zoo.command import command_of
@@ -163,3 +163,31 @@ def test_a_run_without_a_card(data, tmp_path):
 
 def test_runs_that_no_command_can_repeat(data, tmp_path):
     assert command_of(train(data, tmp_path / "run", steps=1).spec) is None
+
+
+@pytest.mark.parametrize(
+    ("part", "given", "message"),
+    [
+        ("scores", {"mig.best": 1.0}, "has a score 'mig.best', which no metric gives"),
+        ("scores", {"migg": 1.0}, "did you mean 'mig'"),
+        ("params", {"mig": 5}, "params: mig = 5: needs a mapping"),
+        ("params", {"mig": {"bogus": 5}}, "parameter of mig = 'bogus'"),
+    ],
+)
+def test_cards_of_scores_that_cannot_be_computed(data, tmp_path, part, given, message):
+    card = publish(train(data, tmp_path / "run", steps=1), data, tmp_path / "models", metrics=["mig"])
+    path = card.folder / "card.json"
+    content = json.loads(path.read_text())
+    content["quick"][part].update(given)
+    path.write_text(json.dumps(content))
+    with pytest.raises(UnweaveError) as error:
+        uw.zoo.evaluate(str(card.folder), data, quick=True)
+    assert message in str(error.value)
+
+
+def test_the_command_has_every_digit_of_the_learning_rate():
+    data = uw.data.load("pendulum")
+    method = uw.methods.create("vae", data, latent_size=3, reconstruction="mse")
+    for rate in (0.00123456789, {"peak": 0.00123456789, "warmup": 2}):
+        command = command_of(uw.training.plan(method, data, steps=10, learning_rate=rate))
+        assert "--learning-rate 0.00123456789" in command

@@ -82,6 +82,9 @@ def selection_tests(
         choose = metrics if question[0] == "metric" else choices[question[0]][None]
         observed = _probability(choose, beaten, question)
         drawn = np.array([_probability(choose, _permuted(beaten, order), question) for order in orders])
+        if math.isnan(observed) or np.isnan(drawn).all():
+            cells.append("no setting that can be chosen has a run of another seed to compare")
+            continue
         chance = float(np.nanmean(drawn))
         far = np.abs(drawn - chance) >= abs(observed - chance) - 1e-12
         p = float((1 + far.sum()) / (1 + draws))

@@ -99,7 +99,7 @@ def plan(
     if runs:
         output.show_table(
             ["RUN", "DATA", "METHOD", "STRENGTH", "SEED", "NEEDS"],
-            [(j.identity, j.data, j.method, f"{j.strength:g}", j.seed, _needs(j)) for j in jobs],
+            [(j.identity, j.data, j.method, _strength(j), j.seed, _needs(j)) for j in jobs],
             format,
             keys=3,
         )
@@ -140,6 +140,16 @@ def _absent(names: Iterable[str]) -> list[str]:
 
     known = [registry.find(name) for name in names if name in registry.names()]
     return [each.name for each in known if status(each, data_folder() / each.name).state == "needs download"]
+
+
+def _strength(job: Any) -> str:
+    """In words: of a method without one, none."""
+    from unweave.schedules import Schedule, is_schedule
+
+    value = job.hyperparameters.get(job.strength_name)
+    if is_schedule(value):
+        return str(Schedule.read(job.strength_name, value))
+    return "" if math.isnan(job.strength) else f"{job.strength:g}"
 
 
 def _needs(job: Any) -> str:
@@ -479,6 +489,8 @@ def _cell(value: Any) -> Any:
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, tuple):
         return ", ".join(f"{one:.4g}" for one in value)
+    if isinstance(value, float) and math.isnan(value):
+        return None
     return value if isinstance(value, int | float | str | None) else str(value)
 
 

@@ -137,7 +137,9 @@ def evaluate(
     for name, given in (params or {}).items():
         if name not in chosen:
             raise unknown_name("params", name, chosen)
-        settings[name] |= to_python(given)
+        if not isinstance(given, Mapping):
+            raise ArgumentError(f"params: {name}", given, "needs a mapping of parameters")
+        settings[name] |= to_python(dict(given))
     for name, metric in chosen.items():
         checked = metric.check_params(settings[name])
         if metric.check is not None:

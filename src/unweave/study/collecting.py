@@ -14,6 +14,7 @@ from typing import Any
 
 from unweave.errors import DamagedFileError, DataError
 from unweave.files import read_json, replacing, set_aside, write_text
+from unweave.schedules import is_schedule
 from unweave.study.folder import StudyFolder
 from unweave.study.planning import SHARED, Job
 from unweave.study.results import TABLE, Results, as_table
@@ -113,7 +114,11 @@ def _about(job: Job) -> dict[str, Any]:
 def _settings(job: Job) -> dict[str, Any]:
     """What a run was given besides its columns; of earlier stages everything in which they differ from it."""
     columns = ("correlation", "latent_size", "steps")
-    settings = {name: value for name, value in job.hyperparameters.items() if name != job.strength_name}
+    settings = {
+        name: value
+        for name, value in job.hyperparameters.items()
+        if name != job.strength_name or is_schedule(value)  # the column of strengths has numbers only
+    }
     settings |= {name: value for name, value in job.training.items() if name not in columns}
     return settings | {name: _stage_settings(stage, job) for name, stage in job.stages.items()}
 

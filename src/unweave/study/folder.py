@@ -34,6 +34,7 @@ from filelock import FileLock, Timeout
 
 from unweave.errors import DamagedFileError, DataError, shorten
 from unweave.files import read_json, write_text
+from unweave.study.stored import PREFIX, stored_names
 
 if TYPE_CHECKING:  # to watch a study takes neither torch nor pydantic
     from unweave.study.planning import Job, Plan
@@ -368,4 +369,5 @@ def _read_attempts(path: Path) -> dict[str, Any]:
 
 
 def _not_started(path: Path) -> DataError:
-    return DataError(f"{path}: no study was started there; 'unweave study run' does")
+    stored = f"; results of it are stored: {PREFIX}{path.name}" if path.name in stored_names() else ""
+    return DataError(f"{path}: no study was started there; 'unweave study run' does{stored}")

@@ -54,12 +54,12 @@ def _training(spec: RunSpec) -> Iterator[str]:
     if isinstance(rate, Mapping):
         if rate.get("end", 0.0) != 0.0 or rate.get("over", spec.steps) != spec.steps:
             raise _NoCommandError
-        yield f"--learning-rate {rate['peak']:g}"
+        yield f"--learning-rate {rate['peak']}"
         yield f"--warmup {rate.get('warmup', 0)}"
         if rate.get("shape", "constant") != "constant":
             yield f"--decay {rate['shape']}"
     else:
-        yield f"--learning-rate {rate:g}"
+        yield f"--learning-rate {rate}"
     if spec.seed != 0:
         yield f"--seed {spec.seed}"
     if spec.precision != "32-true":

@@ -8,11 +8,11 @@ from typing import Any
 
 from unweave.data import Dataset
 from unweave.data.registry import load_described
-from unweave.errors import ArgumentError
+from unweave.errors import ArgumentError, DataError, show
 from unweave.evaluation import applies, find_metric
 from unweave.evaluation import evaluate as evaluate_run
 from unweave.training import Run, load
-from unweave.zoo.card import Evaluation, card
+from unweave.zoo.card import CARD, Evaluation, card
 
 METRICS = ("mig", "dci", "modularity", "sap", "reconstruction_error")
 FULL = Evaluation("paper", 0, 10_000, 5_000, {}, {})
@@ -78,6 +78,11 @@ def evaluate(name: str, data: Dataset | None = None, *, quick: bool = False) -> 
         raise ArgumentError("data", data.name, f"the card is about {run.spec.data['name']}")
     expected = about.quick if quick else about.full
     scores = scores_of(run, data, expected).scores
+    for key in expected.scores:
+        if key not in scores:
+            raise DataError(
+                f"{about.folder / CARD}: has a score {show(key)}, which no metric gives: {', '.join(scores)}"
+            )
     tolerance = QUICK_TOLERANCE if quick else FULL_TOLERANCE
     return [Comparison(key, value, scores[key], tolerance) for key, value in expected.scores.items()]
 

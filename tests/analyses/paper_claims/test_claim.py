@@ -25,6 +25,15 @@ def test_too_few_runs_are_no_test():
     assert judge([Evidence(1, 0.25, smallest=0.001)])[0].verdict == "not shown"
 
 
+def test_a_test_of_few_runs_beside_decided_ones_is_a_test():
+    """By Holm's correction the last of three tests is multiplied by one: 0.03 would have been enough."""
+    clear = [Evidence(1, 0.0001), Evidence(1, 0.0001)]
+    assert judge([*clear, Evidence(1, 0.03, smallest=0.03)])[2].verdict == "holds"
+    assert judge([*clear, Evidence(1, 0.5, smallest=0.03)])[2].verdict == "not shown"
+    alike = judge([Evidence(1, 0.5, smallest=0.03)] * 3)
+    assert {one.reason for one in alike} == {"so few runs cannot give p < 0.05 among 3 tests"}
+
+
 def test_of_pure_noise_at_most_one_claim_in_twenty_is_decided():
     rng = np.random.default_rng(0)
     decided = [
@@ -47,6 +56,14 @@ def test_having_seen_no_relation_is_not_evidence_of_none():
         "not tested",
         "few",
     )
+
+
+def test_a_relation_without_a_number_counts_for_nothing():
+    none, not_shown = Judgement(np.nan, "not tested", "constant"), Judgement(0.4, "not shown", "")
+    assert absence([("a", np.nan, none)], "correlations")[1:] == ("not tested", "constant")
+    p, verdict, reason = absence([("a", np.nan, none), ("b", 0.1, not_shown)], "correlations")
+    assert (p, verdict) == (0.4, "not shown")
+    assert reason.startswith("none of 1 correlations")
 
 
 @pytest.mark.parametrize(

@@ -45,3 +45,12 @@ def test_a_higher_score_at_a_higher_error_is_no_better_trade(simulate, verdicts)
 def test_one_seed_of_one_strength_is_not_tested(simulate, verdicts):
     judged = kumar_claims(simulate({name: (1.0,) for name in GRID}, score_with(0.5), seeds=1))
     assert set(verdicts(judged, "(i)")) == {"not tested"}
+
+
+def test_one_strength_is_no_trade_off(simulate):
+    """The others of a method may not be finished yet."""
+    table = simulate(GRID, score_with(0.5), seeds=8)
+    part = table[(table["method"] != "dip_vae_ii") | (table["strength"] == 1.0)]
+    judged = [claim for claim in kumar_claims(part) if "DIP-VAE-II" in claim.claim]
+    assert {claim.verdict for claim in judged} == {"not tested"}
+    assert {claim.reason for claim in judged} == {"the study has DIP-VAE-II with one strength"}

@@ -198,6 +198,89 @@ def test_the_exact_probabilities_are_those_of_the_draws(simulate):
         assert cell.probability == pytest.approx(drawn[question], abs=0.006), question
 
 
+def texts(judged):
+    return " ".join(f"{claim.measured} {claim.reason}" for claim in judged)
+
+
+def without_value(table, metric, most):
+    """All but ``most`` runs lack the metric."""
+    kept = table.loc[table["metric"] == metric, "run"].unique()[:most]
+    return table[(table["metric"] != metric) | table["run"].isin(kept)]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", ["constant", "empty", "in two runs"])
+@pytest.mark.parametrize("metrics", [("mig",), METRICS, (TC, "unsupervised.kl", "downstream_gbt.efficiency")])
+def test_scores_that_say_nothing_are_no_numbers_and_no_tests(simulate, kind, metrics):
+    table = simulate(GRID, noise, seeds=5)
+    chosen = table["metric"].isin(metrics)
+    if kind == "constant":
+        table.loc[chosen, "value"] = 0.5
+    elif kind == "empty":
+        table.loc[chosen, "value"] = np.nan
+    else:
+        for metric in metrics:
+            table = without_value(table, metric, 2)
+    judged = locatello_claims(table)
+    assert "nan" not in texts(judged)
+    if "mig" in metrics:
+        agree = next(claim for claim in judged if claim.claim.startswith("(e) BetaVAE"))
+        assert agree.verdict == "not tested"
+        assert "fewer than three runs have both scores" in agree.reason
+
+
+@pytest.mark.filterwarnings("error")
+def test_any_part_of_a_study_is_judged_without_a_crash(simulate):
+    table = simulate(GRID, noise, seeds=3)
+    rng = np.random.default_rng(0)
+    for share in (0.02, 0.1, 0.3, 0.6):
+        for column in ("run", "metric", "value"):
+            some = table[column].unique()
+            kept = rng.choice(some, max(1, int(share * len(some))), replace=False)
+            part = table[table[column].isin(kept)]
+            assert "nan" not in texts(locatello_claims(part)), (share, column)
+
+
+def test_metrics_that_disagree_are_named_with_their_p(simulate):
+    def score(run, rng):
+        quality = rng.normal()
+        signs = {"beta_vae": 1, "factor_vae": -1, "mig": 0}
+        return {(metric, "mean"): sign * quality + rng.normal(0, 0.3) for metric, sign in signs.items()}
+
+    agree = next(
+        c for c in locatello_claims(simulate(GRID, score, seeds=5)) if c.claim.startswith("(e) Beta")
+    )
+    assert agree.verdict == "does not hold"
+    assert agree.p < 0.05
+    assert agree.reason.startswith("BetaVAE and FactorVAE: p")
+
+
+def test_ranges_of_single_runs_are_not_tested(simulate, verdicts):
+    table = simulate(GRID, noise, seeds=2)
+    judged = [claim for claim in locatello_claims(table) if claim.claim.startswith("(d) The ranges")]
+    assert [claim.reason for claim in judged] == [
+        "needs two methods with two strengths each, and 3 runs of each"
+    ]
+    whole = simulate(GRID, noise, seeds=3)
+    assert verdicts(locatello_claims(whole), "(d) The ranges") == ["holds"]
+    fewer = whole[~((whole["method"] == "beta_vae") & (whole["strength"] > 1))]  # one strength has no range
+    ranges = next(claim for claim in locatello_claims(fewer) if claim.claim.startswith("(d) The ranges"))
+    assert "of 6 pairs of methods" in ranges.measured
+    assert ranges.n == "36 runs, 3 seeds"
+
+
+@pytest.mark.parametrize(("shared", "verdict"), [(True, "does not hold"), (False, "not shown")])
+def test_a_choice_that_carries_over_to_another_data_set_contradicts_the_paper(
+    simulate, verdicts, shared, verdict
+):
+    def score(run, rng):
+        quality = 3 * list(GRID).index(run["method"]) if shared else 0
+        return {(metric, "mean"): quality + rng.normal() for metric in METRICS}
+
+    judged = locatello_claims(simulate(GRID, score, seeds=4, data=("dsprites", "cars3d")))
+    assert verdicts(judged, "(f) The same, compared on another data set") == [verdict]
+
+
 def test_an_empty_table_has_all_claims_untested(simulate):
     table = claims(simulate(GRID, noise, seeds=0))
     assert set(table["verdict"]) == {"not tested"}

@@ -66,3 +66,31 @@ def test_both_forms_of_tcvae_have_their_rows(simulate):
 def test_few_seeds_and_missing_methods_are_not_tested(simulate, verdicts):
     table = simulate({"vae": (np.nan,)}, score_with(mig=0.3), seeds=2, correlations=(0.0, 0.9))
     assert set(verdicts(yang_claims(table), "(j)")) == {"not tested"}
+
+
+@pytest.mark.parametrize("seeds", ["equal", "different"])
+def test_runs_without_a_counterpart_do_not_count(simulate, seeds):
+    """Of a study under way, the correlated runs may have other strengths than the independent ones."""
+
+    def score(run, rng):
+        return {
+            ("mig", "mean"): 0.1 * run["strength"] + rng.normal(0, 0.001)
+        }  # the correlation changes nothing
+
+    table = simulate({"beta_tcvae": (1.0, 6.0)}, score, seeds=8, correlations=(0.0, 0.9))
+    strong = table["strength"] == 6.0
+    lacking = {
+        "equal": (table["correlation"] == 0.9) & strong,
+        "different": ((table["correlation"] == 0.9) & strong & (table["seed"] > 0))
+        | ((table["correlation"] == 0.0) & ~strong & (table["seed"] > 0)),
+    }[seeds]
+    claim = next(c for c in yang_claims(table[~lacking]) if "MIG: β-TCVAE" in c.claim)
+    assert (claim.verdict, claim.n) == {
+        "equal": ("not shown", "16 runs, 8 seeds"),
+        "different": ("not tested", "4 runs, 1 seed"),
+    }[seeds]
+
+
+def test_the_margin_names_the_smallest_correlation(simulate):
+    judged = yang_claims(simulate(GRID, score_with(), seeds=8, correlations=(0.3, 0.9)))
+    assert all("of the mean at s = 0.3" in c.reason for c in judged if "nearly unchanged" in c.claim)

@@ -93,3 +93,15 @@ def test_the_jackknife_of_a_mean_is_students_interval(rng):
     without = [np.delete(values, i).mean() for i in range(6)]
     assert jackknife_interval(values.mean(), without) == pytest.approx(expected)
     assert np.isnan(jackknife_interval(1.0, [1.0, 2.0])).all()
+
+
+def test_no_p_is_zero_where_arrangements_are_drawn():
+    order = np.repeat([0, 1], 12)  # 2,704,156 arrangements
+    test = trend_test(np.arange(24.0), order, np.zeros(24))
+    assert test.effect == 1.0
+    assert 0 < test.p < 0.001
+
+
+def test_runs_without_an_order_are_left_out():
+    values, order, seeds = [1.0, 2.0, 9.0, 3.0, 4.0, 0.0], [1, 2, np.nan, 1, 2, np.nan], [0, 0, 0, 1, 1, 1]
+    assert trend_test(values, order, seeds) == trend_test([1, 2, 3, 4], [1, 2, 1, 2], [0, 0, 1, 1])

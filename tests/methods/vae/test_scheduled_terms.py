@@ -95,6 +95,12 @@ def test_a_warm_up_takes_smaller_steps(data):
     [
         ("beta_vae", {"beta": {"start": -1, "end": 6, "steps": 10}}, "beta = -1.0: needs a number >= 0"),
         ("beta_vae", {"beta": {"start": 0, "end": 6}}, "beta = {'start': 0, 'end': 6}: a schedule needs"),
+        ("beta_vae", {"beta": {"start": 0}}, "beta = {'start': 0}: a schedule needs start, end and steps"),
+        (
+            "annealed_vae",
+            {"steps": {"start": 2, "end": 5, "steps": 4}},
+            "steps = {'start': 2, 'end': 5, 'steps': 4}: has no values between",
+        ),
         ("beta_vae", {"beta": {"begin": 0}}, "beta = {'begin': 0}: needs a number >= 0"),
     ],
 )
@@ -102,3 +108,16 @@ def test_wrong_schedules_are_refused_when_the_method_is_created(data, name, sett
     with pytest.raises(ArgumentError) as error:
         uw.methods.create(name, data, architecture="mlp", **settings)
     assert str(error.value).startswith(message)
+
+
+def test_a_schedule_that_reaches_no_term_is_refused_beside_one_that_does(data):
+    @uw.methods.register_method("two_numbers")
+    def two_numbers(beta: float = 1.0, unused: float = 0.0):
+        return [uw.methods.KL(beta)]
+
+    moving = {"start": 0, "end": 6, "steps": 10}
+    try:
+        with pytest.raises(ArgumentError, match=r"unused = .*: is no setting of a term"):
+            uw.methods.create("two_numbers", data, architecture="mlp", beta=moving, unused=dict(moving))
+    finally:
+        uw.methods.METHODS.unregister("two_numbers")

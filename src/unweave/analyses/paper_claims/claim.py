@@ -109,7 +109,11 @@ def judge(family: Sequence[Evidence]) -> list[Judgement]:
     'not tested'
     """
     adjusted = holm(np.array([one.p for one in family]))
-    return [_judge(one, float(p), len(family)) for one, p in zip(family, adjusted, strict=True)]
+    attainable = holm(np.array([one.smallest for one in family]))
+    return [
+        _judge(one, float(p), float(least), len(family))
+        for one, p, least in zip(family, adjusted, attainable, strict=True)
+    ]
 
 
 def judge_together(tested: Sequence[tuple[Claim, Evidence | None]]) -> list[Claim]:
@@ -126,7 +130,8 @@ def judge_together(tested: Sequence[tuple[Claim, Evidence | None]]) -> list[Clai
     return [claim if test is None else claim.judged(next(judgements)) for claim, test in tested]
 
 
-def _judge(one: Evidence, p: float, tests: int) -> Judgement:
+def _judge(one: Evidence, p: float, attainable: float, tests: int) -> Judgement:
+    """``attainable`` is the smallest adjusted p that runs of these numbers can give."""
     if p < LEVEL:
         agrees = one.effect > 0
         return Judgement(
@@ -134,7 +139,7 @@ def _judge(one: Evidence, p: float, tests: int) -> Judgement:
             "holds" if agrees else "does not hold",
             p_in_words(p) + ("" if agrees else ", the opposite"),
         )
-    if one.smallest * tests >= LEVEL:
+    if attainable >= LEVEL:
         among = f" among {tests} tests" if tests > 1 else ""
         return Judgement(p, "not tested", f"so few runs cannot give p < 0.05{among}")
     return Judgement(p, "not shown", p_in_words(p))
@@ -150,13 +155,14 @@ def absence(judgements: Iterable[tuple[str, float, Judgement]], what: str) -> tu
     what
         a relation, in the plural: "correlations".
     """
-    known = list(judgements)
+    given = list(judgements)
+    known = [(name, size, one) for name, size, one in given if not math.isnan(one.p)]
     shown = [f"{name} {size:.2f}" for name, size, one in known if one.p < LEVEL]
     p = min((one.p for *_, one in known), default=math.nan)
     if shown:
         return p, "does not hold", f"{len(shown)} of {len(known)} {what} have p < 0.05: {', '.join(shown)}"
-    if known and all(one.verdict == "not tested" for *_, one in known):
-        return p, "not tested", known[0][2].reason
+    if given and all(one.verdict == "not tested" for *_, one in given):
+        return p, "not tested", (known or given)[0][2].reason
     return (
         p,
         "not shown",
@@ -200,6 +206,15 @@ def number(value: float) -> str:
     digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
     text = f"{value:.{min(digits, 6)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def correlation_text(value: float) -> str:
+    """A correlation to two digits.
+
+    >>> correlation_text(-0.254), correlation_text(math.nan)
+    ('-0.25', 'none')
+    """
+    return "none" if math.isnan(value) else f"{value:.2f}"
 
 
 def p_text(p: float) -> str:

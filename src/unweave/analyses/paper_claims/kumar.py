@@ -53,7 +53,8 @@ def _trade_offs(table: pd.DataFrame) -> list[Claim]:
             data=data_of(table),
         )
         try:
-            rows = pd.concat([_runs(table, other, score), _runs(table, method, score)], ignore_index=True)
+            sides = [_with_strengths(_runs(table, name, score), name) for name in (other, method)]
+            rows = pd.concat(sides, ignore_index=True)
         except NotInStudyError as error:
             tested.append((claim.not_tested(error), None))
             continue
@@ -74,7 +75,7 @@ def _trade_offs(table: pd.DataFrame) -> list[Claim]:
 
 
 def _price(table: pd.DataFrame) -> list[Claim]:
-    """What beta-VAE pays: SAP and the reconstruction error rise with beta, and what DIP-VAE-I does not pay."""
+    """What beta-VAE pays: SAP and the reconstruction error rise with beta."""
     statements = [
         (
             "beta_vae",
@@ -93,9 +94,7 @@ def _price(table: pd.DataFrame) -> list[Claim]:
     for method, column, text, where in statements:
         claim = Claim(f"(i) {text}", where, data=data_of(table))
         try:
-            rows = _runs(table, method, "sap")
-            if rows["strength"].nunique() < 2:
-                raise NotInStudyError(f"the study has {label(method)} with one strength")
+            rows = _with_strengths(_runs(table, method, "sap"), method)
         except NotInStudyError as error:
             tested.append((claim.not_tested(error), None))
             continue
@@ -119,6 +118,13 @@ def _runs(table: pd.DataFrame, method: str, score: str) -> pd.DataFrame:
     if scores.empty:
         raise NotInStudyError(f"the study has no finished runs of {label(method)}")
     return scores
+
+
+def _with_strengths(rows: pd.DataFrame, method: str) -> pd.DataFrame:
+    """The rows, if they are of several strengths: one is neither a trade-off nor a trend."""
+    if rows["strength"].nunique() < 2:
+        raise NotInStudyError(f"the study has {label(method)} with one strength")
+    return rows
 
 
 def _best(rows: pd.DataFrame) -> str:

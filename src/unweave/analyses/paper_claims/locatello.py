@@ -21,12 +21,14 @@ from unweave.analyses.paper_claims.claim import (
     Judgement,
     Verdict,
     absence,
+    correlation_text,
     data_of,
     judge,
     judge_together,
     label,
     metric_label,
     number,
+    p_text,
 )
 from unweave.analyses.runs import disentanglement_scores, independent_noise, main_runs
 from unweave.analyses.selection import UNSUPERVISED_SCORES
@@ -50,6 +52,7 @@ _MEAN = {
     "factor_vae": "increased, less extreme",
 }
 _AGREEING = ("beta_vae", "factor_vae", "mig")
+_FEWEST_OF_A_MEDIAN = 3  # of fewer runs a median says little, and a range of medians nothing
 
 
 def locatello_claims(table: pd.DataFrame) -> list[Claim]:
@@ -183,7 +186,7 @@ def _lack(rows: pd.DataFrame, method: str, strengths: int = 1) -> str:
 
 def _plain_vae(table: pd.DataFrame) -> pd.DataFrame:
     """Of the runs that are plain VAEs, the total correlation of mean codes: each seed once."""
-    rows = main_runs(select(independent_noise(table, [METRIC]), METRIC, "mean"))
+    rows = main_runs(select(independent_noise(table, [METRIC]), METRIC, "mean")).dropna(subset="value")
     names = {"vae": math.nan, "beta_vae": 1.0, "beta_tcvae": 1.0}
     for method, strength in names.items():
         part = rows[(rows["method"] == method) & (math.isnan(strength) | (rows["strength"] == strength))]
@@ -213,10 +216,14 @@ def _ranges(table: pd.DataFrame) -> list[Claim]:
         medians = scores_by_strength(table)
     except NotInStudyError as error:
         return [claim.not_tested(error)]
-    methods = medians.groupby("method")["strength_index"].nunique()
-    medians = medians[medians["method"].isin(methods.index[methods >= 2])]
-    if medians["method"].nunique() < 2:
-        return [claim.not_tested("needs two methods with two strengths each")]
+    medians = medians[medians["n"] >= _FEWEST_OF_A_MEDIAN]
+    strengths = medians.groupby(["metric", "method"])["strength_index"].transform("nunique")
+    medians = medians[strengths >= 2]
+    methods = medians.groupby("metric")["method"].transform("nunique")
+    medians = medians[methods >= 2]
+    if medians.empty:
+        why = f"needs two methods with two strengths each, and {_FEWEST_OF_A_MEDIAN} runs of each"
+        return [claim.not_tested(why)]
     shares = {}
     for metric, part in medians.groupby("metric", sort=False):
         ends = part.groupby("method")["value"].agg(["min", "max"]).to_numpy()
@@ -229,19 +236,22 @@ def _ranges(table: pd.DataFrame) -> list[Claim]:
     rule = "rule: half of the pairs, as the mean over metrics; there is no test"
     verdict: Verdict = "holds" if mean >= 0.5 else "does not hold"
     runs, _ = disentanglement_scores(table)
-    return [claim.with_measured(text, runs).judged(Judgement(math.nan, verdict, rule))]
+    used = runs.merge(medians[["method", "variant", "strength_index"]].drop_duplicates())
+    return [claim.with_measured(text, used).judged(Judgement(math.nan, verdict, rule))]
 
 
 def _shares(table: pd.DataFrame) -> list[Claim]:
     claims = [
-        Claim(
-            f"(d) {what} matters more than the method",
-            f"section 5.4, Figures 7 and 8: {paper}",
-            data=data_of(table),
-        )
+        Claim(f"(d) {what} matters more than the method", paper, data=data_of(table))
         for what, paper in (
-            ("The strength", "hyperparameters seem substantially more important"),
-            ("The seed", "scores are heavily overlapping"),
+            (
+                "The strength",
+                "section 5.4, Figures 7 and 8: hyperparameters seem substantially more important",
+            ),
+            (
+                "The seed",
+                "beside Figure 7, scores are heavily overlapping; section 5.4 says nothing of seeds",
+            ),
         )
     ]
     try:
@@ -252,17 +262,20 @@ def _shares(table: pd.DataFrame) -> list[Claim]:
     if runs.empty:
         why = "needs two methods with two strengths each, and two seeds that all of these have"
         return [claim.not_tested(why) for claim in claims]
-    whole = _variance_shares(runs, metrics)
+    whole, count = _variance_shares(runs, metrics)
+    if not count:
+        why = "no metric has different scores, and two seeds of some setting"
+        return [claim.not_tested(why) for claim in claims]
     method, strength, rest = whole
     seeds = runs["seed"].unique().tolist()
     text = (
-        f"mean over {len(metrics)} metrics of the adjusted shares of variance: method {method:.0%}, strength "
-        f"{strength:.0%}, the rest (seeds) {rest:.0%}"
+        f"mean over {count} metric{'s' * (count != 1)} of the adjusted shares of variance: method {method:.0%}, "
+        f"strength {strength:.0%}, the rest (seeds) {rest:.0%}"
     )
     if len(seeds) < FEWEST:
         why = f"an interval needs {FEWEST} seeds, the study has {len(seeds)}"
         return [claim.with_measured(text, runs).not_tested(why) for claim in claims]
-    left = [_variance_shares(runs[runs["seed"] != seed], metrics) for seed in seeds]
+    left = [_variance_shares(runs[runs["seed"] != seed], metrics)[0] for seed in seeds]
     result = []
     for claim, index in zip(claims, (1, 2), strict=True):
         difference = whole[index] - method
@@ -294,8 +307,8 @@ def _balanced(runs: pd.DataFrame) -> pd.DataFrame:
     return max(parts, key=len, default=runs.iloc[:0])
 
 
-def _variance_shares(runs: pd.DataFrame, metrics: list[str]) -> tuple[float, float, float]:
-    """Of method, strength within method, and seeds: the mean over metrics of their adjusted shares."""
+def _variance_shares(runs: pd.DataFrame, metrics: list[str]) -> tuple[tuple[float, ...], int]:
+    """Of method, strength within method, and seeds: the mean over metrics of their adjusted shares, and of how many."""
     methods = runs.groupby(["method", "variant"], dropna=False).ngroup()
     settings = runs.groupby(["method", "variant", "strength_index"], dropna=False).ngroup()
     shares = []
@@ -304,8 +317,9 @@ def _variance_shares(runs: pd.DataFrame, metrics: list[str]) -> tuple[float, flo
         values = runs.loc[known, metric]
         if len(values) > 2:
             both = [variance_shares(values, groups[known])[1] for groups in (methods, settings)]
-            shares.append((both[0], both[1] - both[0], 1 - both[1]))
-    return tuple(np.nanmean(np.array(shares), axis=0).tolist()) if shares else (math.nan,) * 3
+            if not np.isnan(both).any():
+                shares.append((both[0], both[1] - both[0], 1 - both[1]))
+    return tuple(np.mean(shares, axis=0).tolist()) if shares else (math.nan,) * 3, len(shares)
 
 
 # --- metrics and what they are correlated with ---------------------------------------------------
@@ -331,11 +345,7 @@ def _agreement(table: pd.DataFrame) -> list[Claim]:
     result = []
     if len(agreeing) == 3:
         tests, judgements = _correlations(runs, agreeing)
-        verdicts = [one.verdict for one in judgements]
-        verdict = next(v for v in ("does not hold", "not tested", "not shown", "holds") if v in verdicts)
-        worst = max(one.p for one in judgements)
-        one = Judgement(worst, verdict, f"largest p of the three {worst:.2g}")
-        result.append(together.with_measured(_pairs_text(tests), runs).judged(one))
+        result.append(together.with_measured(_pairs_text(tests), runs).judged(_all_of(agreeing, judgements)))
     else:
         result.append(together.not_tested("the study lacks one of the three"))
     rest = [pair for pair in pairs if pair not in agreeing]
@@ -343,14 +353,31 @@ def _agreement(table: pd.DataFrame) -> list[Claim]:
         tests, judgements = _correlations(runs, rest)
         names = [_pair_name(row, column) for row, column in rest]
         p, verdict, reason = absence(zip(names, tests["value"], judgements, strict=True), "rank correlations")
-        middle = tests["value"].median()
-        text = (
-            f"rank correlations {tests['value'].min():.2f} to {tests['value'].max():.2f}, median {middle:.2f}"
+        low, middle, high = (
+            correlation_text(value)
+            for value in (tests["value"].min(), tests["value"].median(), tests["value"].max())
         )
+        text = f"rank correlations {low} to {high}, median {middle}" if middle != "none" else "no correlation"
         result.append(others.with_measured(text, runs).judged(Judgement(p, verdict, reason)))
     else:
         result.append(others.not_tested("the study has none of these metrics"))
     return result
+
+
+def _all_of(pairs: list[tuple[str, str]], judgements: list[Judgement]) -> Judgement:
+    """The judgement that all of some correlations are positive: the least favourable one decides."""
+    for verdict in ("does not hold", "not tested"):
+        of_verdict = [
+            (one, _pair_name(*pair))
+            for pair, one in zip(pairs, judgements, strict=True)
+            if one.verdict == verdict
+        ]
+        if of_verdict:
+            one, name = of_verdict[0]
+            return Judgement(one.p, one.verdict, f"{name}: {one.reason}")
+    worst = max(one.p for one in judgements)
+    shown = all(one.verdict == "holds" for one in judgements)
+    return Judgement(worst, "holds" if shown else "not shown", f"largest p of the three {p_text(worst)}")
 
 
 def _unsupervised(table: pd.DataFrame) -> list[Claim]:
@@ -431,12 +458,15 @@ def _patterns(
             for (name, metric), value, one in zip(pairs, tests["value"], judgements, strict=True)
             if name == score
         ]
-        text = "rank correlations: " + ", ".join(f"{metric_label(m)} {v:.2f}" for m, v, _ in of_score)
+        text = "rank correlations: " + ", ".join(
+            f"{metric_label(m)} {correlation_text(v)}" for m, v, _ in of_score
+        )
+        tested = [one for *_, one in of_score if not math.isnan(one.p)]
         up = [metric for metric, value, one in of_score if one.p < LEVEL and value > 0]
         down = [metric for metric, value, one in of_score if one.p < LEVEL and value < 0]
-        p = min(one.p for *_, one in of_score)
+        p = min((one.p for one in tested), default=math.nan)
         verdict: Verdict = "not shown"
-        reason = f"p < 0.05 for {len(up) + len(down)} of {len(of_score)} metrics: neither a pattern nor a contradiction"
+        reason = f"p < 0.05 for {len(up) + len(down)} of {len(tested)} metrics: neither a pattern nor a contradiction"
         if up and down:
             verdict = "holds"
             reason = f"p < 0.05 and positive: {_list(up)}; negative: {_list(down)}"
@@ -448,21 +478,36 @@ def _patterns(
             else:
                 verdict, reason = "does not hold", f"{if_not}: {reason}"
         elif all(one.verdict == "not tested" for *_, one in of_score):
-            verdict, reason = "not tested", of_score[0][2].reason
+            verdict, reason = "not tested", (tested or [of_score[0][2]])[0].reason
         result.append(claim.with_measured(text, runs).judged(Judgement(p, verdict, reason)))
     return result
 
 
 def _correlations(runs: pd.DataFrame, pairs: list[tuple[str, str]]) -> tuple[pd.DataFrame, list[Judgement]]:
-    """Rank correlations with permutation tests within seeds, and the judgement that each is positive."""
+    """Rank correlations with permutation tests within seeds, and the judgement that each is positive.
+
+    A pair without a correlation is no test, and does not count for the others' correction.
+    """
     tests = correlation_tests(runs, pairs)
-    counts = runs.groupby("seed").size().to_numpy()
-    smallest = 2.0 / float(np.exp(min(50.0, sum(math.lgamma(count + 1) for count in counts))))
     evidence = [
-        Evidence(0.0 if math.isnan(value) else value, p, min(smallest, 1.0))
-        for value, p in zip(tests["value"], tests["p"], strict=True)
+        Evidence(value, p, _smallest_of(runs.dropna(subset=[row, column])))
+        for row, column, value, p in zip(
+            tests["row"], tests["column"], tests["value"], tests["p"], strict=True
+        )
+        if not math.isnan(value)
     ]
-    return tests, judge(evidence)
+    judged = iter(judge(evidence))
+    untested = Judgement(
+        math.nan, "not tested", "fewer than three runs have both scores, or all runs have the same"
+    )
+    return tests, [untested if math.isnan(value) else next(judged) for value in tests["value"]]
+
+
+def _smallest_of(runs: pd.DataFrame) -> float:
+    """The smallest two-sided p that permutations within seeds can give."""
+    counts = runs.groupby("seed").size()
+    arrangements = math.exp(min(50.0, sum(math.lgamma(count + 1) for count in counts)))
+    return min(2.0 / arrangements, 1.0)
 
 
 def _pair_name(row: str, column: str) -> str:
@@ -472,7 +517,7 @@ def _pair_name(row: str, column: str) -> str:
 def _pairs_text(tests: pd.DataFrame) -> str:
     named = zip(tests["row"], tests["column"], tests["value"], strict=True)
     return "rank correlations: " + ", ".join(
-        f"{_pair_name(row, column)} {value:.2f}" for row, column, value in named
+        f"{_pair_name(row, column)} {correlation_text(value)}" for row, column, value in named
     )
 
 
@@ -482,11 +527,13 @@ def _list(metrics: list[str]) -> str:
 
 # --- selection -----------------------------------------------------------------------------------
 
+_NO_TRANSFER = "55.0 %; section 6: does not transfer"
+_BARELY = ("51.8 %, barely better than chance", "51.9 %, barely better than chance")
 _CELLS = [
     ("metric", "same", "same", 1, "A setting chosen by a metric on one seed beats a random one on another", "77.3 %"),
-    ("metric", "same", "different", 1, "The same, compared on another data set", "55.0 %"),
-    ("metric", "different", "same", 0, "The same, compared by another metric: no better than chance", "51.8 %"),
-    ("metric", "different", "different", 0, "Both, another metric and data set: no better than chance", "51.9 %"),
+    ("metric", "same", "different", 0, "The same, compared on another data set: no better than chance", _NO_TRANSFER),
+    ("metric", "different", "same", 0, "The same, compared by another metric: no better than chance", _BARELY[0]),
+    ("metric", "different", "different", 0, "Both, another metric and data set: no better than chance", _BARELY[1]),
     ("udr", "any", "same", 1, "A setting chosen by UDR beats a random one", ""),
     ("unsupervised.elbo", "any", "same", 0, "A setting chosen by the ELBO is no better than chance", ""),
 ]  # fmt: skip

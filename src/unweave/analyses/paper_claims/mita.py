@@ -27,7 +27,7 @@ METRICS = ("beta_vae", "explicitness", "mig", "sap", "modularity")
 _PAIRS = [
     ("idvae", "ivae", "Figure 3: IDVAE always outperforms iVAE"),
     ("idvae", "beta_vae", "Figure 3: β-VAE is often the worst"),
-    ("ivae", "beta_vae", "Figure 3: β-VAE is often the worst; by beta score on dSprites iVAE is"),
+    ("ivae", "beta_vae", "Figure 3: β-VAE is often the worst; Figure 4: by beta score on dSprites iVAE is"),
     ("idvae", "full_vae", "Figure 3: IDVAE emerges as the best method, except for SmallNORB"),
 ]
 _SEMI = [("ss_idvae", "ss_ivae", "appendix C; the paper has no figure of it")]
@@ -51,7 +51,8 @@ def mita_claims(table: pd.DataFrame) -> list[Claim]:
         for mode in ("given", "predicted", "unknown"):
             claims += _comparisons(part, _SEMI, mode)
     identifiability = Claim(
-        "(l) A conditional prior with enough different u makes the model identifiable", "Theorem 1"
+        "(l) A conditional prior with enough different u makes the model identifiable",
+        "Theorem 1 (appendix A)",
     )
     return [
         *claims,

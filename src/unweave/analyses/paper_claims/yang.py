@@ -26,7 +26,7 @@ from unweave.analyses.statistics.intervals import FEWEST
 from unweave.analyses.statistics.significance import mann_whitney
 from unweave.study.results import NotInStudyError
 
-MARGIN = 0.1  # what "nearly unchanged" may be: this share of the mean at s = 0
+MARGIN = 0.1  # what "nearly unchanged" may be: this share of the mean at s = 0, or the smallest s
 _METHODS = ("vae", "factor_vae", "beta_tcvae")
 _QUANTITIES = {
     "reconstruction": "reconstruction error",
@@ -120,7 +120,7 @@ def _costs(table: pd.DataFrame) -> list[Claim]:
             if direction:
                 tested.append((claim, _difference(low, high, direction)))
             else:
-                tested.append((claim.judged(_unchanged(low, high)), None))
+                tested.append((claim.judged(_unchanged(low, high, used["correlation"].min())), None))
     return judge_together(tested)
 
 
@@ -136,14 +136,23 @@ def _with_variants(rows: pd.DataFrame) -> list[tuple[str, str]]:
 def _sides(
     rows: pd.DataFrame, method: str, variant: str, column: str
 ) -> tuple[Any, Any, pd.DataFrame] | None:
-    """The values at the smallest and the largest correlation, and the rows of both; None if one is missing."""
+    """The values at the smallest and the largest correlation, and the rows of both; None if one is missing.
+
+    Of a study under way some runs of one correlation lack their counterpart at the other, of equal strength and seed.
+    These are left out: else a difference might be that of the strengths.
+    """
     rows = rows[(rows["method"] == method) & (rows["variant"] == variant)]
     rows = rows.dropna(subset=column) if len(rows) else rows
     if rows.empty or rows["correlation"].nunique() < 2:
         return None
     ends = (rows["correlation"].min(), rows["correlation"].max())
+    rows = rows[rows["correlation"].isin(ends)]
+    pairs = rows.groupby(["strength", "seed"], dropna=False)["correlation"]
+    rows = rows[pairs.transform("nunique") == 2]
+    if rows.empty:
+        return None
     low, high = (rows.loc[rows["correlation"] == end, column].to_numpy(np.float64) for end in ends)
-    return low, high, rows[rows["correlation"].isin(ends)]
+    return low, high, rows
 
 
 def _difference(low: Any, high: Any, direction: int) -> Evidence:
@@ -153,7 +162,7 @@ def _difference(low: Any, high: Any, direction: int) -> Evidence:
     return Evidence(direction * float(ranks), p, 2 / math.comb(len(low) + len(high), len(low)))
 
 
-def _unchanged(low: Any, high: Any) -> Judgement:
+def _unchanged(low: Any, high: Any, s: float) -> Judgement:
     """By the rule for what does not change: Welch's 95 % interval of the difference of means, and the margin."""
     from scipy import stats
 
@@ -169,7 +178,7 @@ def _unchanged(low: Any, high: Any) -> Judgement:
         math.nan,
         verdict,
         f"95 % interval of the change of the mean [{number(interval.low)}, {number(interval.high)}], {where} "
-        f"{MARGIN:.0%} of the mean at s = 0 (+-{number(margin)})",
+        f"{MARGIN:.0%} of the mean at s = {s:g} (+-{number(margin)})",
     )
 
 

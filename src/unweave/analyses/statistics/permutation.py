@@ -52,7 +52,8 @@ def trend_test(values: ArrayLike, order: ArrayLike, blocks: ArrayLike, seed: See
     values
         (n,). NaN are dropped.
     order
-        (n,): a number per run, such as its strength, or 0 and 1 for two groups.
+        (n,): a number per run, such as its strength, or 0 and 1 for two groups. NaN (a strength that changes during
+        training, say) are dropped.
     blocks
         (n,): a label per run, such as its seed.
     seed
@@ -65,8 +66,9 @@ def trend_test(values: ArrayLike, order: ArrayLike, blocks: ArrayLike, seed: See
     PermutationTest(effect=1.0, p=0.06, smallest=0.06)
     """
     numbers = np.asarray(values, np.float64)
-    known = ~np.isnan(numbers)
-    numbers, orders, labels = numbers[known], np.asarray(order)[known], np.asarray(blocks)[known]
+    orders = np.asarray(order, np.float64)
+    known = ~(np.isnan(numbers) | np.isnan(orders))
+    numbers, orders, labels = numbers[known], orders[known], np.asarray(blocks)[known]
     return pair_test(np.sign(numbers[:, None] - numbers[None]), orders, labels, seed)
 
 
@@ -176,7 +178,8 @@ def _arrangements(order: FloatArray, rng: np.random.Generator) -> Iterator[Float
         for arranged in _multiset_permutations(Counter(codes.tolist()), len(order)):
             yield values[arranged]
     else:
-        for _ in range(_ARRANGEMENTS):
+        yield order  # what was observed is one of them: no p is 0
+        for _ in range(_ARRANGEMENTS - 1):
             yield rng.permutation(order)
 
 

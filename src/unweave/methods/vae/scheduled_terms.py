@@ -8,6 +8,7 @@ method can be scheduled, and no term needs to know.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -47,13 +48,23 @@ class ScheduledTerms:
     def _check(self, name: str, given: Mapping[str, Any]) -> None:
         """Refuse values that the hyperparameter cannot have, and a schedule that reaches no term."""
         schedule = Schedule.read(name.rpartition(".")[2], given)
-        first, last = (
-            [term.settings() for term in self.rebuild(at_step(self.spec, step))]
-            for step in (schedule.after, schedule.after + schedule.steps)
-        )
+        first, last = (self._settings(given, value) for value in (schedule.start, schedule.end))
         if first == last and schedule.start != schedule.end:
             message = "is no setting of a term, so that it cannot change during training"
             raise ArgumentError(name, dict(given), message)
+        try:
+            self._settings(given, schedule.start + (schedule.end - schedule.start) / math.pi)
+        except ArgumentError as error:
+            message = "has no values between its start and its end, so that it cannot change in small steps"
+            raise ArgumentError(name, dict(given), message) from error
+
+    def _settings(self, given: Mapping[str, Any], value: float) -> list[dict[str, Any]]:
+        """Of all terms, with a value in the place of one schedule and the others at their start."""
+
+        def chosen(values: Mapping[str, Any]) -> dict[str, Any]:
+            return resolve({key: value if each is given else each for key, each in values.items()}, step=0)
+
+        return [term.settings() for term in self.rebuild(_changed(self.spec, chosen))]
 
 
 def schedules(spec: VAESpec) -> dict[str, Mapping[str, Any]]:
@@ -84,9 +95,14 @@ def at_step(spec: VAESpec, step: int) -> VAESpec:
     >>> at_step(spec, 500).hyperparameters
     {'beta': 3.0}
     """
+    return _changed(spec, lambda values: resolve(values, step))
+
+
+def _changed(spec: VAESpec, change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> VAESpec:
+    """The spec with other hyperparameters, capacity and further terms."""
     return replace(
         spec,
-        hyperparameters=resolve(spec.hyperparameters, step),
-        capacity=None if spec.capacity is None else resolve(spec.capacity, step),
-        extra_terms=[resolve(entry, step) for entry in spec.extra_terms],
+        hyperparameters=change(spec.hyperparameters),
+        capacity=None if spec.capacity is None else change(spec.capacity),
+        extra_terms=[change(entry) for entry in spec.extra_terms],
     )
