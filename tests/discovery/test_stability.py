@@ -132,6 +132,17 @@ def test_a_single_latent_is_compared_with_permuted_photographs():
     assert other.p[0] > 0.05
 
 
+def test_a_single_latent_says_nothing_of_axes():
+    """Else a setting that has collapsed to one latent would seem to have the most axes that come back."""
+    s = sources(np.random.default_rng(0))
+    masks = [np.eye(4, dtype=bool)[0]] * 4
+    result = axis_stability([s] * 4, masks)
+    assert result.agreement[0] == pytest.approx(1)
+    assert result.beyond_chance.tolist() == [0] * 4
+    assert error_of_reproduced([s] * 4, masks) == 0
+    assert axis_stability([s] * 4, used(4, 4)).beyond_chance == pytest.approx(np.ones(4), abs=0.05)
+
+
 def test_more_latents_than_the_other_has_stay_without_partner():
     rng = np.random.default_rng(0)
     s = sources(rng)

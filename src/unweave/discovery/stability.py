@@ -48,7 +48,10 @@ class AxisStability:
 
     @property
     def beyond_chance(self) -> FloatArray:
-        """1 where agreement is perfect, 0 on average for two latents turned at random, below it for more (D,)."""
+        """1 where agreement is perfect, 0 on average for two latents turned at random, below it for more (D,).
+
+        A single latent cannot be turned: that it came back says nothing of axes, and it has 0.
+        """
         return _beyond_chance(self.agreement, self.purity)
 
 
@@ -150,7 +153,9 @@ def error_of_reproduced(codes: Sequence[FloatArray], used: Sequence[BoolArray]) 
 
 def _beyond_chance(agreement: FloatArray, purity: FloatArray) -> FloatArray:
     sharpness: FloatArray = (purity - EXPECTED_PURITY) / (1 - EXPECTED_PURITY)
-    return np.where(agreement > 0, np.maximum(sharpness, -1.0) * agreement, 0.0)
+    matched = agreement > 0
+    can_be_turned = matched.sum(axis=-1, keepdims=True) > 1
+    return np.where(matched & can_be_turned, np.maximum(sharpness, -1.0) * agreement, 0.0)
 
 
 def _compare(target: FloatArray, whitened: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
