@@ -403,6 +403,18 @@ def test_schedules_are_refused_by_the_names_of_their_options(run, arguments, mes
     assert message in err
 
 
+@pytest.mark.parametrize(
+    ("setting", "message"), [("beta=-1", "beta = -1: needs"), ("beta=much", "beta = 'much': needs")]
+)
+def test_a_hyperparameter_out_of_bounds_is_refused_before_data_are_prepared(
+    run, data_folder, setting, message
+):
+    code, _, err = run("train", "beta_vae", "--data", "dsprites", "--steps", "3", "--set", setting)
+    assert code == 2
+    assert message in err
+    assert not data_folder.exists()
+
+
 def test_a_size_that_no_network_takes_is_refused_before_images_are_reduced(run, data_folder):
     code, _, err = run("train", "vae", "--data", "dsprites", "--size", "33", "--steps", "3")
     assert code == 2

@@ -183,7 +183,7 @@ def train(
     from unweave.methods import describe
 
     hyperparameters = parse_nested_settings("--set", settings or [])
-    describe(method).check_names(hyperparameters)  # mistyped names are refused before torch is imported
+    describe(method).check_settings(hyperparameters)  # before torch is imported and data are prepared
     check_name(data)
     import torch
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -124,11 +124,16 @@ class MethodInfo:
         loaded: Callable[..., Any] = getattr(import_module(module), attribute)
         return loaded
 
-    def check_names(self, given: Iterable[str]) -> None:
-        """Refuse names that are none of its settings; imports nothing."""
+    def check_settings(self, given: Mapping[str, Any]) -> None:
+        """Refuse names that are none of its settings, and hyperparameters out of bounds; imports nothing.
+
+        Schedules and earlier stages, which are mappings, are judged when the method is created.
+        """
         for key in given:
             if key not in self.settings:
                 raise unknown_name(f"hyperparameter of {self.name}", key, self.hyperparameters)
+        plain = {key: value for key, value in given.items() if not isinstance(value, Mapping)}
+        self.check({key: value for key, value in plain.items() if key in self.hyperparameters})
 
     def check(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Hyperparameters as their declarations want them; unknown and wrong ones are refused."""
