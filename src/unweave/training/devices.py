@@ -43,6 +43,11 @@ def create_fabric(device: str, devices: Count, precision: str, strategy: str) ->
     return fabric
 
 
+def is_plain(fabric: Fabric, precision: str) -> bool:
+    """Whether one process on the CPU computes in 32 bits: models and optimisers then need none of Fabric's wrappers."""
+    return fabric.device.type == "cpu" and fabric.world_size == 1 and precision in ("32-true", "32", 32)
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Hold torch to one thread on the CPU, and restore what it had.

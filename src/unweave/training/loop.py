@@ -28,9 +28,11 @@ from unweave.networks import accelerate, keep_freed_memory
 from unweave.parameters import Count, Positive, TorchSeed, check_fields
 from unweave.progress import Advance, progress
 from unweave.schedules import LearningRate
+from unweave.training.adam import Adam
+from unweave.training.ahead import BatchesAhead
 from unweave.training.callbacks import Callback, create_pictures
 from unweave.training.checkpoint import load_state, load_weights, save_state, save_weights
-from unweave.training.devices import create_fabric
+from unweave.training.devices import create_fabric, is_plain
 from unweave.training.history import append_record, read_history, restart_history
 from unweave.training.interrupts import Interrupts, interruption
 from unweave.training.planning import plan
@@ -273,21 +275,25 @@ class Session:
     def __init__(
         self, run: Run, data: Dataset, fabric: Fabric, callbacks: Sequence[Callback], compile: bool
     ) -> None:
-        self.run, self.batches, self.fabric = run, run.method.batches(data), fabric
+        self.run, self.fabric = run, fabric
+        self.batches = BatchesAhead(run.method.batches(data), run.spec.steps)
         self.is_main = fabric.global_rank == 0  # of several processes one writes and shows progress
         self.callbacks = callbacks if self.is_main else ()
         self.folder = run.path if self.is_main else None
         game = Game(run.method.train())
         self.players: list[Player] = game.players
-        # Fused: one pass over the weights instead of several.
-        fused = fabric.device.type in ("cpu", "cuda")
         self.learning_rate = LearningRate.read(run.spec.learning_rate)
         moved = [player for player in self.players if player.parameters]
-        optimisers = [_optimiser(player, self.learning_rate.peak, fused) for player in moved]
+        self.is_plain = is_plain(fabric, run.spec.precision)
+        optimisers = [_optimiser(player, self.learning_rate.peak, fabric.device.type) for player in moved]
         compiled: Any = torch.compile(game) if compile else game
-        ready: Any = fabric.setup(compiled, *optimisers)
-        self.game, *optimisers = ready if optimisers else (ready,)
-        self.optimisers = {player.name: o for player, o in zip(moved, optimisers, strict=True)}
+        self.game: Any = compiled
+        if not self.is_plain:
+            ready: Any = fabric.setup(compiled, *optimisers)
+            self.game, *optimisers = ready if optimisers else (ready,)
+        self.optimisers: dict[str, Any] = {
+            player.name: optimiser for player, optimiser in zip(moved, optimisers, strict=True)
+        }
         self.generator = torch.Generator(device=fabric.device)
 
     def resume(self) -> None:
@@ -362,7 +368,10 @@ class Session:
             if player.name in self.optimisers:
                 optimiser = self.optimisers[player.name]
                 optimiser.zero_grad(set_to_none=True)
-                fabric.backward(loss)
+                if self.is_plain:
+                    loss.backward()  # type: ignore[no-untyped-call]
+                else:
+                    fabric.backward(loss)
                 self._set_learning_rate(optimiser, player, step)
                 optimiser.step()
             if is_logged:
@@ -452,8 +461,12 @@ class _Display:
             self.images, self.shown = 0, now
 
 
-def _optimiser(player: Player, learning_rate: float, fused: bool) -> torch.optim.Optimizer:
+def _optimiser(player: Player, learning_rate: float, device: str) -> torch.optim.Optimizer:
     settings, rate = player.optimiser, _rate(player, learning_rate)
+    if device == "cpu":
+        return Adam(player.parameters, rate, settings.betas, settings.epsilon)
+    # Fused: one pass over the weights instead of several.
+    fused = device == "cuda"
     return torch.optim.Adam(player.parameters, rate, settings.betas, settings.epsilon, fused=fused)
 
 

@@ -176,8 +176,10 @@ _SCRIPT = """
 import os, signal, sys
 import numpy as np
 import unweave as uw
+import unweave.training.ahead
 from unweave.methods.stages.y_batches import YBatches
 
+unweave.training.ahead.MOST = 1  # two steps are made before the third batch is drawn
 images = np.random.default_rng(0).integers(0, 256, (40, 28, 28, 1)).astype(np.uint8)
 data = uw.data.from_arrays(images, name="noise")
 method = uw.methods.create("ms_vae", data, first=sys.argv[1], latent_size=2, width=4)
