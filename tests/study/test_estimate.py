@@ -203,3 +203,16 @@ def test_metrics_of_models_cost_what_they_declare() -> None:
     assert seconds("fid_reconstruction", num_images=1000) == 2.0 + 1000 * SECONDS
     assert seconds("fid_reconstruction", num_images=1000, features="folder") == 2.0
     assert seconds("conditioning") == 120.0
+
+
+def test_what_is_compiled_at_its_first_use_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, took = [0.0], [100.0, 0.5]
+
+    def score(*_arguments: object, **_options: object) -> None:
+        clock[0] += took.pop(0)
+
+    monkeypatch.setattr(module, "score", score)
+    monkeypatch.setattr(module.time, "process_time", lambda: clock[0])
+    (unit,) = units(Evaluation(metrics=["mig"]))
+    assert module._time_metric(unit, (3, 4)) == 0.5 * unit.num_train / 1000
+    assert not took
