@@ -387,6 +387,31 @@ def test_another_model_is_shown_with_its_own_code_while_the_mouse_rests_on_a_row
     np.testing.assert_allclose(shown, own, atol=0.006)
 
 
+OWN = "startFromOwn('mine', new Float32Array(32 * 32).fill(0.5));"
+
+
+def test_another_model_encodes_the_users_image_if_it_is_shown_while_the_first_does(page, vae_page, vaes):
+    _, (_, second) = vaes
+    page.open(vae_page)
+    page.run(OWN + "showModel(1);")
+    page.wait("return state.start === 'own'")
+    page.settle()
+    assert page.value("state.model") == 1
+    with torch.no_grad():
+        mean = second.method.encode(torch.full((1, 1, 32, 32), 0.5)).mean
+    np.testing.assert_allclose(code(page), mean[0], atol=2e-3)
+
+
+@pytest.mark.parametrize("choice", ["startFrom(3)", "document.querySelector('#swap-tiles .tile').click()"])
+def test_an_image_that_is_chosen_while_the_users_is_encoded_stays(page, vae_page, choice):
+    page.open(vae_page)
+    page.run(OWN + choice)
+    page.settle()
+    assert page.value("state.start") in (1, 3)
+    page.run(OWN)  # alone it is shown
+    page.wait("return state.start === 'own'")
+
+
 def test_models_that_differ_in_a_setting_have_different_titles(page, vaes, tmp_path):
     data, (run, _) = vaes
     other = uw.methods.create("beta_vae", data, beta=4, latent_size=4, architecture="mlp")

@@ -53,7 +53,10 @@ function noteStart() {
 
 // --- choosing a start -----------------------------------------------------------------------------
 
+let opening = null; // the user's image while it is encoded, unless another start is chosen meanwhile
+
 function startFrom(row) {
+  opening = null;
   state.start = row;
   state.posterior = model().encoded && row !== "mean" ? posteriorOf(row) : null;
   state.code = startCode();
@@ -64,8 +67,11 @@ function startFrom(row) {
 
 function startFromOwn(name, values) {
   say("");
+  const asked = opening = { name, values };
   run("own", state.model, "encode", [values], ({ mean, log_variance: log }) => {
-    state.own = { name, values };
+    if (opening !== asked) return;
+    opening = null;
+    state.own = asked;
     state.start = "own";
     state.posterior = { mean, deviation: log.map((value) => Math.exp(0.5 * value)) };
     state.code = wholeCode(mean);

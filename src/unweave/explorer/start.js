@@ -74,7 +74,9 @@ function buildModels() {
 
 function showModel(index) {
   if (index === state.model) return;
-  const { start, own } = state;
+  const { start } = state;
+  const own = opening ?? (start === "own" ? state.own : null);
+  opening = null;
   state.model = index;
   const order = units().filter((unit) => unit.columns.length === 1);
   state.latent = units()[0].column;
@@ -90,7 +92,7 @@ function showModel(index) {
   state.a = Math.min(state.a, rowsOf(index) - 1);
   state.b = Math.min(state.b, rowsOf(index) - 1);
   buildAll();
-  if (start === "own" && model().encoder) startFromOwn(own.name, own.values);
+  if (own && model().encoder) startFromOwn(own.name, own.values);
 }
 
 // --- theme, link, names ---------------------------------------------------------------------------
@@ -169,6 +171,7 @@ function connectTools() {
 }
 
 function showLink() {
+  opening = null;
   const code = readLink();
   showTheme();
   state.posterior = model().encoded && typeof state.start === "number" ? posteriorOf(state.start) : null;

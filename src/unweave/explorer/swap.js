@@ -15,6 +15,7 @@ function buildSwap() {
     const tile = element("button", {
       type: "button", class: "tile", "data-column": unit.column, "aria-label": `B with ${unitTitle(unit)} of A`,
       onclick: () => {
+        opening = null;
         state.start = state.b;
         state.posterior = model().encoded ? posteriorOf(state.b) : null;
         state.code = swapped(unit);
