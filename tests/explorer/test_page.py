@@ -402,14 +402,55 @@ def test_another_model_encodes_the_users_image_if_it_is_shown_while_the_first_do
     np.testing.assert_allclose(code(page), mean[0], atol=2e-3)
 
 
-@pytest.mark.parametrize("choice", ["startFrom(3)", "document.querySelector('#swap-tiles .tile').click()"])
-def test_an_image_that_is_chosen_while_the_users_is_encoded_stays(page, vae_page, choice):
+def test_the_model_that_is_shown_when_a_file_has_been_read_encodes_it(page, vae_page, vaes, tmp_path):
+    _, (_, second) = vaes
+    path = tmp_path / "gray.png"
+    Image.fromarray(np.full((32, 32), 51, np.uint8)).save(path)
     page.open(vae_page)
+    page.run("createImageBitmap = (plain => async (file) => (showModel(1), plain(file)))(createImageBitmap)")
+    page.find("#file").send_keys(str(path))
+    page.wait("return state.start === 'own'")
+    page.settle()
+    assert page.value("state.model") == 1
+    with torch.no_grad():
+        mean = second.method.encode(torch.full((1, 1, 32, 32), 0.2)).mean
+    np.testing.assert_allclose(code(page), mean[0], atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("choice", "start"),
+    [("startFrom(3)", 3), ("document.querySelector('#swap-tiles .tile').click()", 1), ("showLink()", 0)],
+)
+def test_an_image_that_is_chosen_while_the_users_is_encoded_stays(page, vae_page, choice, start):
+    page.open(vae_page)
+    page.run(choice)
+    page.settle()
+    expected = code(page)
     page.run(OWN + choice)
     page.settle()
-    assert page.value("state.start") in (1, 3)
+    assert page.value("state.start") == start
+    np.testing.assert_array_equal(code(page), expected)
     page.run(OWN)  # alone it is shown
     page.wait("return state.start === 'own'")
+
+
+def test_a_start_that_is_chosen_while_a_file_is_read_stays(page, vae_page, tmp_path):
+    path = tmp_path / "gray.png"
+    Image.fromarray(np.full((32, 32), 51, np.uint8)).save(path)
+    page.open(vae_page)
+    page.run("createImageBitmap = (plain => async (file) => (startFrom(3), plain(file)))(createImageBitmap)")
+    page.find("#file").send_keys(str(path))
+    page.wait("return state.start === 3")
+    page.settle()
+    assert page.value("[state.start, opening]") == [3, None]
+
+
+def test_a_worker_whose_job_failed_goes_on(page, vae_page):
+    page.open(vae_page)
+    page.run("run('broken', 0, 'nothing', [], () => {});" + OWN)
+    page.wait("return state.start === 'own'")
+    (error,) = page.errors()
+    assert "is not a function" in error
 
 
 def test_models_that_differ_in_a_setting_have_different_titles(page, vaes, tmp_path):

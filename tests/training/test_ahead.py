@@ -74,3 +74,20 @@ def test_slow_batches_do_not_wait(monkeypatch):
     watched = Watched()
     BatchesAhead(watched, end=40).draw(0, 6, 0)
     assert watched.drawn == [0]
+
+
+def test_a_stream_that_fills_the_same_memory_is_drawn_step_by_step():
+    watched, buffer = Watched(), torch.zeros(6, 1, 8, 8)
+
+    class Reusing:
+        def draw(self, *arguments):
+            batch = watched.draw(*arguments)
+            buffer.copy_(batch.images)
+            batch.images = buffer
+            return batch
+
+    batches = BatchesAhead(Reusing(), end=40)
+    for step in range(6):
+        expected = watched.batches.draw(step, 6, 0).images
+        assert torch.equal(batches.draw(step, 6, 0).images, expected)
+    assert watched.drawn == [0, 1, 0, 1, 2, 3, 4, 5]

@@ -127,6 +127,8 @@ class Batches(Protocol):
     def draw(self, step: int, batch_size: int, seed: int, shard: Shard = (0, 1)) -> Batch:
         """Batch number ``step`` of the stream ``seed``.
 
+        Several may be drawn before the first of them is used, so each has memory of its own.
+
         Parameters
         ----------
         step, seed

@@ -53,7 +53,7 @@ function noteStart() {
 
 // --- choosing a start -----------------------------------------------------------------------------
 
-let opening = null; // the user's image while it is encoded, unless another start is chosen meanwhile
+let opening = null; // the user's image while it is read and encoded, unless another start is chosen meanwhile
 
 function startFrom(row) {
   opening = null;
@@ -67,7 +67,9 @@ function startFrom(row) {
 
 function startFromOwn(name, values) {
   say("");
-  const asked = opening = { name, values };
+  opening = null;
+  if (!model().encoder) return;
+  const asked = (opening = { name, values });
   run("own", state.model, "encode", [values], ({ mean, log_variance: log }) => {
     if (opening !== asked) return;
     opening = null;
@@ -83,14 +85,16 @@ function startFromOwn(name, values) {
 // A file of the user, as from_folder would read it: upright, on white, cut around the centre, Lanczos.
 async function openFile(file) {
   if (!file) return;
+  const asked = (opening = { name: file.name });
   try {
-    if (!isImages) return startFromOwn(file.name, readVector(await file.text()));
-    const picture = await createImageBitmap(file);
-    startFromOwn(file.name, readImage(picture));
+    asked.values = isImages ? readImage(await createImageBitmap(file)) : readVector(await file.text());
   } catch (error) {
     const what = isImages ? "an image that this browser reads" : `a file of ${observations.shape.join(" × ")} numbers`;
     say(`${file.name} is not ${what}. ${error instanceof RangeError ? error.message : ""}`.trim());
   }
+  if (opening !== asked) return;
+  opening = null;
+  if (asked.values) startFromOwn(asked.name, asked.values);
 }
 
 function readVector(text) {

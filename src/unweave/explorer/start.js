@@ -76,7 +76,6 @@ function showModel(index) {
   if (index === state.model) return;
   const { start } = state;
   const own = opening ?? (start === "own" ? state.own : null);
-  opening = null;
   state.model = index;
   const order = units().filter((unit) => unit.columns.length === 1);
   state.latent = units()[0].column;
@@ -92,7 +91,7 @@ function showModel(index) {
   state.a = Math.min(state.a, rowsOf(index) - 1);
   state.b = Math.min(state.b, rowsOf(index) - 1);
   buildAll();
-  if (own && model().encoder) startFromOwn(own.name, own.values);
+  if (own?.values) startFromOwn(own.name, own.values); // else it is still being read
 }
 
 // --- theme, link, names ---------------------------------------------------------------------------

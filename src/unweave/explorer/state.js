@@ -182,7 +182,11 @@ function startWorker(address, setup) {
   return new Promise((resolve, reject) => {
     const worker = new Worker(address);
     const entry = { worker, job: null };
-    worker.onerror = (event) => reject(new Error(event.message));
+    worker.onerror = (event) => {
+      reject(new Error(event.message));
+      entry.job = null;
+      next();
+    };
     worker.onmessage = ({ data }) => {
       if (data.ready) return resolve(entry);
       const { job } = entry;

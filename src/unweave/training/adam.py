@@ -17,6 +17,8 @@ from torch import Tensor
 class Adam(torch.optim.Adam):
     """:class:`torch.optim.Adam` with ``fused=True`` on a CPU: the same bits, the same state.
 
+    For 32 bits: a gradient scaler has to take torch's own.
+
     Examples
     --------
     >>> weight = torch.nn.Parameter(torch.ones(3))
@@ -28,6 +30,9 @@ class Adam(torch.optim.Adam):
     tensor([0.8000, 0.8000, 0.8000])
     """
 
+    _lists: _Lists | None = None  # of all weights, once each has moved
+    _step_supports_amp_scaling = False
+
     def __init__(
         self,
         parameters: Sequence[Tensor],
@@ -36,7 +41,6 @@ class Adam(torch.optim.Adam):
         epsilon: float = 1e-8,
     ) -> None:
         super().__init__(parameters, learning_rate, betas, epsilon, fused=True)
-        self._lists: _Lists | None = None
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -66,6 +70,11 @@ class Adam(torch.optim.Adam):
         )
         return None
 
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Take further weights; see :meth:`torch.optim.Optimizer.add_param_group`."""
+        super().add_param_group(param_group)
+        self._lists = None
+
     def load_state_dict(self, state_dict: Any) -> None:
         """Take up a state; see :meth:`torch.optim.Optimizer.load_state_dict`."""
         super().load_state_dict(state_dict)
@@ -75,7 +84,7 @@ class Adam(torch.optim.Adam):
         """What every step needs, once all weights have moved; their counts become parts of one tensor."""
         weights = [weight for group in self.param_groups for weight in group["params"]]
         states = [self.state[weight] for weight in weights if weight in self.state]
-        if len(states) < len(weights):
+        if len(states) < len(weights) or len(self.param_groups) > 1:
             return None
         all_counts = torch.stack([state["step"] for state in states])
         for state, count in zip(states, all_counts, strict=True):

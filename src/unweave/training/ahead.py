@@ -10,7 +10,7 @@ import time
 
 from unweave.data.batches import Batch, Batches, Shard
 
-LARGEST = 8 << 20  # bytes of images that wait
+LARGEST = 8 << 20  # bytes of images that wait; labels, or the images y of a stage, come on top
 MOST = 16
 SECONDS = (
     0.005  # images that take longer are drawn when they are needed: nothing is gained, and an interrupt waits
@@ -38,24 +38,26 @@ class BatchesAhead:
     def __init__(self, batches: Batches, end: int) -> None:
         self.batches, self.end = batches, end
         self._waiting: dict[tuple[int, int, int, Shard], Batch] = {}
+        self._most = MOST
 
     def draw(self, step: int, batch_size: int, seed: int, shard: Shard = (0, 1)) -> Batch:
         """Batch number ``step`` of the stream ``seed``: see :class:`~unweave.data.batches.Batches`."""
         waiting = self._waiting.pop((step, batch_size, seed, shard), None)
         if waiting is not None:
             return waiting
+        self._waiting.clear()
         start = time.monotonic()
         batch = self.batches.draw(step, batch_size, seed, shard)
         size = max(1, batch.images.numel() * batch.images.element_size())
-        last = min(step + min(MOST, LARGEST // size), self.end)
-        self._waiting.clear()
-        for later in range(step + 1, last):
+        for later in range(step + 1, min(step + min(self._most, LARGEST // size), self.end)):
             if time.monotonic() - start > SECONDS:
                 break
             try:
-                self._waiting[later, batch_size, seed, shard] = self.batches.draw(
-                    later, batch_size, seed, shard
-                )
-            except Exception:  # it comes again when that batch is asked for
+                drawn = self.batches.draw(later, batch_size, seed, shard)
+            except Exception:  # if it comes again, then when that batch is asked for
                 break
+            if drawn.images.data_ptr() == batch.images.data_ptr():  # a stream that fills the same memory anew
+                self._most = 1
+                return self.batches.draw(step, batch_size, seed, shard)
+            self._waiting[later, batch_size, seed, shard] = drawn
         return batch

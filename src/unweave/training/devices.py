@@ -43,9 +43,12 @@ def create_fabric(device: str, devices: Count, precision: str, strategy: str) ->
     return fabric
 
 
-def is_plain(fabric: Fabric, precision: str) -> bool:
+def is_plain(fabric: Fabric) -> bool:
     """Whether one process on the CPU computes in 32 bits: models and optimisers then need none of Fabric's wrappers."""
-    return fabric.device.type == "cpu" and fabric.world_size == 1 and precision in ("32-true", "32", 32)
+    from lightning_fabric.plugins import Precision
+
+    one = fabric.device.type == "cpu" and fabric.world_size == 1
+    return one and type(fabric.strategy.precision) is Precision  # others are its subclasses
 
 
 @contextmanager

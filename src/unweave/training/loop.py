@@ -284,11 +284,13 @@ class Session:
         self.players: list[Player] = game.players
         self.learning_rate = LearningRate.read(run.spec.learning_rate)
         moved = [player for player in self.players if player.parameters]
-        self.is_plain = is_plain(fabric, run.spec.precision)
-        optimisers = [_optimiser(player, self.learning_rate.peak, fabric.device.type) for player in moved]
+        self.is_plain = is_plain(fabric)
+        optimisers = [self._optimiser(player) for player in moved]
         compiled: Any = torch.compile(game) if compile else game
         self.game: Any = compiled
-        if not self.is_plain:
+        if self.is_plain:
+            run.method.to(fabric.device)
+        else:
             ready: Any = fabric.setup(compiled, *optimisers)
             self.game, *optimisers = ready if optimisers else (ready,)
         self.optimisers: dict[str, Any] = {
@@ -378,6 +380,14 @@ class Session:
                 values |= _values(player, terms, loss)
         return values
 
+    def _optimiser(self, player: Player) -> torch.optim.Optimizer:
+        settings, rate = player.optimiser, _rate(player, self.learning_rate.peak)
+        if self.is_plain:
+            return Adam(player.parameters, rate, settings.betas, settings.epsilon)
+        # Fused: one pass over the weights instead of several.
+        fused = self.fabric.device.type in ("cpu", "cuda")
+        return torch.optim.Adam(player.parameters, rate, settings.betas, settings.epsilon, fused=fused)
+
     def _set_learning_rate(self, optimiser: Any, player: Player, step: int) -> None:
         if isinstance(self.run.spec.learning_rate, Mapping):
             for group in optimiser.param_groups:
@@ -459,15 +469,6 @@ class _Display:
             loss = run.records[-1].get("loss", math.nan) if run.records else None
             self.advance(self.images, "" if loss is None else f"loss {loss:,.1f}")
             self.images, self.shown = 0, now
-
-
-def _optimiser(player: Player, learning_rate: float, device: str) -> torch.optim.Optimizer:
-    settings, rate = player.optimiser, _rate(player, learning_rate)
-    if device == "cpu":
-        return Adam(player.parameters, rate, settings.betas, settings.epsilon)
-    # Fused: one pass over the weights instead of several.
-    fused = device == "cuda"
-    return torch.optim.Adam(player.parameters, rate, settings.betas, settings.epsilon, fused=fused)
 
 
 def _rate(player: Player, learning_rate: float) -> float:
