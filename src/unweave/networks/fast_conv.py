@@ -1,8 +1,9 @@
 """The same convolutions, computed in the way that is fastest for training on a CPU.
 
-Three things cost a 4x4 convolution of stride 2 its speed there: the channels-first layout, the gradient
-of a bias that is computed inside the convolution, and kernels made for many channels when an image has one to
-four. So activations are kept channels last, biases are added after the convolution, and next to the image
+One thread of a processor with AVX-512 computes 4x4 kernels by :mod:`unweave.networks.direct_conv`. Elsewhere three
+things cost a 4x4 convolution of stride 2 its speed: the channels-first layout, the gradient of a bias that is computed
+inside the convolution, and kernels made for many channels when an image has one to four. So activations are kept
+channels last, biases are added after the convolution, and next to the image
 
 * a convolution becomes one of half the size: with 2x2 pixels stacked into one of 4C channels ("blocks"), a
   4x4 kernel of stride 2 is a 2x2 kernel of stride 1;
@@ -14,6 +15,7 @@ Values and gradients are those of torch's own functions, up to rounding.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -54,8 +56,15 @@ def conv_relu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     torch.Size([2, 5, 4, 4])
     """
     kernel = weight.shape[-1]
-    even = x.shape[2] % 2 == x.shape[3] % 2 == 0
-    if weight.shape[1] <= FEW_CHANNELS and kernel == 4 and even:
+    outputs, channels, height, width = weight.shape[0], *x.shape[1:]
+    even = height % 2 == width % 2 == 0
+    few = channels <= FEW_CHANNELS
+    # A gradient for the image would be a transposed convolution to few channels: torch has it.
+    fits = _fits(height / 2, width / 2, outputs) and (channels % 32 == 0 or (few and not x.requires_grad))
+    if kernel == 4 and fits and _is_direct(x, weight, bias):
+        y: Tensor = _ConvReLU.apply(_channels_last(x), weight, bias)  # type: ignore[no-untyped-call]
+        return y
+    if few and kernel == 4 and even:
         y = F.conv2d(to_blocks(x), F.pixel_unshuffle(weight, 2))
     else:
         y = F.conv2d(_channels_last(x), weight, None, stride=2, padding=(kernel - 2) // 2)
@@ -71,7 +80,12 @@ def conv_transpose_relu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     >>> conv_transpose_relu(torch.zeros(2, 5, 4, 4), torch.zeros(5, 3, 4, 4), torch.zeros(3)).shape
     torch.Size([2, 3, 8, 8])
     """
-    return _add_bias(F.conv_transpose2d(_channels_last(x), weight, None, stride=2, padding=1), bias).relu_()
+    x = _channels_last(x)
+    inputs, outputs = weight.shape[:2]
+    if inputs % 32 == 0 and _is_direct(x, weight, bias) and _fits(x.shape[2], x.shape[3], outputs):
+        y: Tensor = _ConvTransposeReLU.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+        return y
+    return _add_bias(F.conv_transpose2d(x, weight, None, stride=2, padding=1), bias).relu_()
 
 
 def conv_transpose(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -109,12 +123,102 @@ def to_blocks(x: Tensor) -> Tensor:
     return blocks.flatten(3).permute(0, 3, 1, 2)
 
 
+def _is_direct(*tensors: Tensor) -> bool:
+    """Whether direct convolutions are for these tensors: float32, and one thread with the registers for it."""
+    single = all(tensor.dtype == torch.float32 for tensor in tensors)
+    return single and torch.get_num_threads() == 1 and has_registers()
+
+
+def _fits(height: float, width: float, outputs: int) -> bool:
+    """Whether a smaller map of this size, and this many channels of what is computed, can be cut into tiles."""
+    return height % 2 == width % 2 == 0 and outputs % 32 == 0
+
+
+@cache
+def has_registers() -> bool:
+    """Whether this processor has AVX-512, and torch uses it: see :mod:`unweave.networks.direct_conv`.
+
+    Examples
+    --------
+    >>> has_registers() in (True, False)
+    True
+    """
+    return torch.backends.cpu.get_cpu_capability() == "AVX512"
+
+
+class _ConvReLU(Function):
+    """ReLU of a convolution 4x4, stride 2, padding 1. ``x`` is channels last."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        from unweave.networks import direct_conv
+
+        y = direct_conv.conv(x, weight, bias)
+        ctx.save_for_backward(x, weight, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        from unweave.networks import direct_conv
+
+        x, weight, y = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a second derivative may be asked for
+            return _torch_gradients(ctx, gradient, x, weight, y, transposed=False)
+        return direct_conv.conv_gradients(x, weight, y, _channels_last(gradient), ctx.needs_input_grad)
+
+
+class _ConvTransposeReLU(Function):
+    """ReLU of a transposed convolution 4x4, stride 2, padding 1. ``x`` is channels last."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        from unweave.networks import direct_conv
+
+        y = direct_conv.conv_transpose(x, weight, bias)
+        ctx.save_for_backward(x, weight, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        from unweave.networks import direct_conv
+
+        x, weight, y = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return _torch_gradients(ctx, gradient, x, weight, y, transposed=True)
+        return direct_conv.conv_transpose_gradients(
+            x, weight, y, _channels_last(gradient), ctx.needs_input_grad
+        )
+
+
+def _torch_gradients(
+    ctx: Any, gradient: Tensor, x: Tensor, weight: Tensor, y: Tensor, transposed: bool
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """The gradients of a layer with ReLU by torch's operations, which have gradients themselves."""
+    gradient = torch.ops.aten.threshold_backward(gradient, y, 0)
+    size = [2, 2], [1, 1], [1, 1]
+    return torch.ops.aten.convolution_backward(  # type: ignore[no-any-return]
+        gradient,
+        x,
+        weight,
+        [weight.shape[1 if transposed else 0]],
+        *size,
+        transposed,
+        [0, 0],
+        1,
+        ctx.needs_input_grad,
+    )
+
+
 class _TransposeToImage(Function):
     """Transposed convolution 4x4, stride 2, padding 1, without bias. ``x`` is channels last."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
         ctx.save_for_backward(x, weight)
+        if _to_image_is_direct(x, weight):
+            from unweave.networks import direct_conv
+
+            return direct_conv.conv_transpose_to_image(x, weight)
         n, inputs, height, width = x.shape
         pixels = x.permute(0, 2, 3, 1).reshape(n, height * width, inputs)
         # bmm, since matmul would make one product of it whose result has to be transposed.
@@ -124,6 +228,11 @@ class _TransposeToImage(Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
+        if _to_image_is_direct(x, weight) and not torch.is_grad_enabled():
+            from unweave.networks import direct_conv
+
+            wanted, gradient = (*ctx.needs_input_grad, False), _channels_last(gradient)
+            return direct_conv.conv_transpose_gradients(x, weight, None, gradient, wanted)[:2]
         blocks = to_blocks(gradient)
         small = F.pixel_unshuffle(weight, 2)
         for_x = F.conv2d(blocks, small) if ctx.needs_input_grad[0] else None
@@ -132,6 +241,11 @@ class _TransposeToImage(Function):
             # The roles of input and output are swapped: x is what a convolution would have made of the image.
             for_weight = F.pixel_shuffle(_weight_gradient(blocks, small, x), 2)
         return for_x, for_weight
+
+
+def _to_image_is_direct(x: Tensor, weight: Tensor) -> bool:
+    inputs, outputs = weight.shape[:2]
+    return outputs <= FEW_CHANNELS and _is_direct(x, weight) and _fits(x.shape[2], x.shape[3], inputs)
 
 
 def _weight_gradient(x: Tensor, weight: Tensor, gradient: Tensor) -> Tensor:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unweave.arrays import IntArray
+from unweave.compiled import compiled
 from unweave.errors import ArgumentError
-from unweave.metrics.solvers.compiled import compiled
 
 Words = npt.NDArray[np.uint32]
 

@@ -37,8 +37,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unweave.arrays import BoolArray, ByteArray, FloatArray, IntArray, SingleArray
+from unweave.compiled import compiled
 from unweave.errors import ArgumentError
-from unweave.metrics.solvers.compiled import compiled
 from unweave.processes import cores
 
 Rows = npt.NDArray[np.uint32]  # indices of points

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unweave.arrays import FloatArray, IntArray
-from unweave.metrics.solvers.compiled import compiled
+from unweave.compiled import compiled
 
 State = npt.NDArray[np.uint32]
 

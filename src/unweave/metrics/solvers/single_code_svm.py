@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unweave.arrays import FloatArray, IntArray
-from unweave.metrics.solvers.compiled import compiled
+from unweave.compiled import compiled
 
 Sums = tuple[float, float, float]  # of 1, x and x^2 over some points
 Pair = tuple[float, float]

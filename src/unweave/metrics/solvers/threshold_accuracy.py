@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from unweave.arrays import FloatArray, IntArray
-from unweave.metrics.solvers.compiled import compiled
+from unweave.compiled import compiled
 
 
 def threshold_accuracy(x: FloatArray, labels: IntArray, num_classes: int) -> float:

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 KERNEL = """
-from unweave.metrics.solvers.compiled import compiled
+from unweave.compiled import compiled
 @compiled
 def square(x):
     return x * x
