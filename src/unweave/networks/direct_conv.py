@@ -52,7 +52,8 @@ def conv(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     outputs = weight.shape[0]
     y = _empty(n, outputs, height // 2, width // 2)
     frame, packed = _frames(1, height, width, channels), _packed_for_stride_two(weight)
-    maps = x.data_ptr(), y.data_ptr(), _address(frame), _address(packed), bias.data_ptr()
+    start = bias.contiguous()
+    maps = x.data_ptr(), y.data_ptr(), _address(frame), _address(packed), start.data_ptr()
     _conv(*maps, n, height // 2, width // 2, channels, outputs)
     return y
 
@@ -71,7 +72,8 @@ def conv_transpose(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     outputs = weight.shape[1]
     y = _empty(n, outputs, 2 * height, 2 * width)
     frame, packed = _frames(1, height, width, channels), _packed_for_doubling(weight)
-    maps = x.data_ptr(), y.data_ptr(), _address(frame), _address(packed), bias.data_ptr()
+    start = bias.contiguous()
+    maps = x.data_ptr(), y.data_ptr(), _address(frame), _address(packed), start.data_ptr()
     _conv_transpose(*maps, n, height, width, channels, outputs)
     return y
 
@@ -273,18 +275,15 @@ def _conv_transpose_gradients(
             mask = 0 if y == 0 else y + at_y
             _frame(gradient + at_y, mask, frames + i * large, 2 * height, 2 * width, outputs)
             if for_x != 0:
-                result = for_x + (start + i) * height * x_row
-                _stride_two(
-                    frames + i * large, weight, zeros, LINEAR, result, height, width, outputs, channels
-                )
+                frame, result = frames + i * large, for_x + (start + i) * height * x_row
+                _stride_two(frame, weight, zeros, LINEAR, result, height, width, outputs, channels)
         if for_bias != 0:
             inside, steps = frames + row + 4 * outputs, (large, row, 4 * outputs)
             _sum_pixels(one, inside, steps, (samples, 2 * height, 2 * width), outputs, for_bias)
         if for_weight != 0:
             small, steps = x + start * height * x_row, (height * x_row, x_row, 4 * channels)
-            _sum_products(
-                small, steps, channels, frames, large, outputs, (samples, height, width), for_weight
-            )
+            size = samples, height, width
+            _sum_products(small, steps, channels, frames, large, outputs, size, for_weight)
 
 
 @compiled
@@ -316,23 +315,10 @@ def _to_frames(x, weight, start, zeros, patches, frames, height, width, channels
 def _stride_two(frame, weight, bias, floor, result, height, width, channels, outputs):
     """A convolution; ``height`` and ``width`` are those of the result. Weight: (4, 4, channels, outputs)."""
     row, column = 8 * (width + 1) * channels, 4 * outputs
-    steps = 8 * channels, 2 * row, row
+    steps, result_steps = (8 * channels, 2 * row, row), (column, width * column)
     for o in range(0, column, 4 * BLOCK):
-        there = column, width * column
-        _tiles(
-            frame,
-            steps,
-            4,
-            4 * channels,
-            weight + o,
-            column,
-            result + o,
-            there,
-            bias + o,
-            floor,
-            height,
-            width,
-        )
+        layer = 4, 4 * channels, weight + o, column, bias + o, floor
+        _tiles(frame, steps, layer, result + o, result_steps, height, width)
 
 
 @compiled
@@ -343,23 +329,24 @@ def _doubling(frame, weight, bias, floor, result, height, width, channels, outpu
     (2, 2, channels, outputs); ``weight`` has the four one after the other.
     """
     row, column = 4 * (width + 2) * channels, 4 * outputs
-    steps, there = (4 * channels, row, row), (2 * column, 4 * width * column)
+    steps, result_steps = (4 * channels, row, row), (2 * column, 4 * width * column)
     for p in range(2):
         for q in range(2):
             start = frame + p * row + 4 * q * channels
             part = weight + 4 * (2 * p + q) * channels * column
             corner = result + (2 * p * width + q) * column
             for o in range(0, column, 4 * BLOCK):
-                ours, y = part + o, corner + o
-                _tiles(start, steps, 2, 2 * channels, ours, column, y, there, bias + o, floor, height, width)
+                layer = 2, 2 * channels, part + o, column, bias + o, floor
+                _tiles(start, steps, layer, corner + o, result_steps, height, width)
 
 
 @compiled
-def _tiles(x, steps, segments, count, weight, step, y, y_steps, bias, floor, height, width):
+def _tiles(x, steps, layer, y, y_steps, height, width):
     """All pixels of a map of 32 channels. A pixel's neighbours are ``segments`` runs of ``count`` numbers.
 
     ``steps`` are those from a column, a row and a segment to the next; ``y_steps`` from a column and a row.
     """
+    segments, count, weight, step, bias, floor = layer
     columns = 8 if width % 8 == 0 else 4 if width % 4 == 0 else 2
     rows = 1 if columns == 8 else 2
     for i in range(0, height, rows):
