@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 
 import pytest
 import torch
@@ -179,11 +180,33 @@ def test_other_channels_and_kernels_take_torchs(layer, calls):
     assert calls == {}
 
 
-def test_odd_sizes_several_threads_double_precision_and_other_processors_take_torchs(calls, monkeypatch):
+@pytest.mark.parametrize("threads", [2, 3, 7])
+def test_threads_share_a_batch(threads, calls, monkeypatch):
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
+    torch.set_num_threads(threads)
+    for layer in LAYERS[0], LAYERS[2], LAYERS[5], LAYERS[8]:
+        for batch in 0, 2, 16:
+            x = random(batch, layer.in_channels, 8, 8)
+            ours = fast(layer, x)
+            assert_same(ours, exact(layer, x))
+            for a, b in zip(ours, fast(layer, x), strict=True):  # whichever thread is first
+                assert a is b or torch.equal(a, b)
+    assert sum(calls.values()) == 4 * 3 * 2 * 2
+
+
+def test_a_forked_process_has_threads_of_its_own(monkeypatch):
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
+    torch.set_num_threads(2)
+    LAYERS[2](random(4, 32, 8, 8))
+    assert direct_conv._pool(os.getpid(), 2) is not direct_conv._pool(os.getpid() + 1, 2)
+
+
+def test_odd_sizes_spinning_threads_double_precision_and_other_processors_take_torchs(calls, monkeypatch):
     conv, transpose, _ = LAYERS[2], LAYERS[5], LAYERS[8]
     conv(random(1, 32, 6, 8))
     transpose(random(1, 32, 3, 4))
     copy.deepcopy(conv).double()(random(1, 32, 8, 8).double())
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     torch.set_num_threads(2)
     for layer in LAYERS[2], LAYERS[5], LAYERS[8]:
         layer(random(1, 32, 8, 8))

@@ -11,7 +11,10 @@ layer has an even height and width, and that its channels are a multiple of 32 o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -51,10 +54,14 @@ def conv(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     n, channels, height, width = x.shape
     outputs = weight.shape[0]
     y = _empty(n, outputs, height // 2, width // 2)
-    frame, packed = _frames(1, height, width, channels), _packed_for_stride_two(weight)
-    start = bias.contiguous()
-    maps = x.data_ptr(), y.data_ptr(), _address(frame), _address(packed), start.data_ptr()
-    _conv(*maps, n, height // 2, width // 2, channels, outputs)
+    packed, start = _packed_for_stride_two(weight), bias.contiguous()
+
+    def run(first: int, last: int, part: int) -> None:
+        frame = _frames(1, height, width, channels)
+        maps = x.data_ptr(), y.data_ptr(), _address(frame), _address(packed), start.data_ptr()
+        _conv(*maps, first, last, height // 2, width // 2, channels, outputs)
+
+    _in_parts(n, run)
     return y
 
 
@@ -71,10 +78,14 @@ def conv_transpose(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     n, channels, height, width = x.shape
     outputs = weight.shape[1]
     y = _empty(n, outputs, 2 * height, 2 * width)
-    frame, packed = _frames(1, height, width, channels), _packed_for_doubling(weight)
-    start = bias.contiguous()
-    maps = x.data_ptr(), y.data_ptr(), _address(frame), _address(packed), start.data_ptr()
-    _conv_transpose(*maps, n, height, width, channels, outputs)
+    packed, start = _packed_for_doubling(weight), bias.contiguous()
+
+    def run(first: int, last: int, part: int) -> None:
+        frame = _frames(1, height, width, channels)
+        maps = x.data_ptr(), y.data_ptr(), _address(frame), _address(packed), start.data_ptr()
+        _conv_transpose(*maps, first, last, height, width, channels, outputs)
+
+    _in_parts(n, run)
     return y
 
 
@@ -92,10 +103,14 @@ def conv_transpose_to_image(x: Tensor, weight: Tensor) -> Tensor:
     outputs = weight.shape[1]
     frames = np.zeros((n, outputs, 2 * height + 2, 2 * width + 2), np.float32)
     rows = weight.detach().reshape(channels, -1).contiguous()
-    patches = np.empty(height * width * rows.shape[1], np.float32)
     zeros = np.zeros(rows.shape[1], np.float32)
-    maps = x.data_ptr(), rows.data_ptr(), _address(patches), _address(zeros)
-    _to_frames(*maps, patches, frames, height, width, channels)
+
+    def run(first: int, last: int, part: int) -> None:
+        patches = np.empty(height * width * rows.shape[1], np.float32)
+        maps = x.data_ptr(), rows.data_ptr(), _address(patches), _address(zeros)
+        _to_frames(*maps, patches, frames, first, last, height, width, channels)
+
+    _in_parts(n, run)
     return torch.from_numpy(frames[:, :, 1:-1, 1:-1].copy())
 
 
@@ -116,17 +131,20 @@ def conv_gradients(
     outputs = weight.shape[0]
     height, width = height // 2, width // 2
     group = _group((2 * height, 2 * width, channels), (height, width, outputs))
-    large_frames = _frames(group, 2 * height, 2 * width, channels)
-    small_frames = _frames(group, height, width, outputs)
     packed = _packed_for_doubling(weight) if wanted[0] else None
     for_x = _empty(n, channels, 2 * height, 2 * width) if wanted[0] else None
-    for_weight, for_bias = _sums(outputs, channels, outputs, wanted)
+    sums = _Sums(outputs, channels, outputs, wanted)
     zeros = np.zeros(channels, np.float32)
-    maps = x.data_ptr(), y.data_ptr(), gradient.data_ptr(), _address(large_frames), _address(small_frames)
-    weights = _address(packed), _address(zeros), _address(_ONE)
-    results = _address(for_x), _address(for_weight), _address(for_bias)
-    _conv_gradients(*maps, *weights, *results, n, group, height, width, channels, outputs)
-    return for_x, _as_weight(for_weight, channels), for_bias
+
+    def run(first: int, last: int, part: int) -> None:
+        large_frames = _frames(group, 2 * height, 2 * width, channels)
+        small_frames = _frames(group, height, width, outputs)
+        maps = x.data_ptr(), y.data_ptr(), gradient.data_ptr(), _address(large_frames), _address(small_frames)
+        others = _address(packed), _address(zeros), _address(_ONE), _address(for_x), *sums.addresses(part)
+        _conv_gradients(*maps, *others, first, last, group, height, width, channels, outputs)
+
+    _in_parts(n, run)
+    return for_x, *sums.totals()
 
 
 def conv_transpose_gradients(
@@ -146,16 +164,61 @@ def conv_transpose_gradients(
     n, channels, height, width = x.shape
     outputs = weight.shape[1]
     group = _group((2 * height, 2 * width, outputs))
-    frames = _frames(group, 2 * height, 2 * width, outputs)
     packed = _packed_for_stride_two(weight) if wanted[0] else None
     for_x = _empty(n, channels, height, width) if wanted[0] else None
-    for_weight, for_bias = _sums(channels, outputs, outputs, wanted)
+    sums = _Sums(channels, outputs, outputs, wanted)
     zeros = np.zeros(channels, np.float32)
-    maps = x.data_ptr(), _address(y), gradient.data_ptr(), _address(frames)
-    weights = _address(packed), _address(zeros), _address(_ONE)
-    results = _address(for_x), _address(for_weight), _address(for_bias)
-    _conv_transpose_gradients(*maps, *weights, *results, n, group, height, width, channels, outputs)
-    return for_x, _as_weight(for_weight, outputs), for_bias
+
+    def run(first: int, last: int, part: int) -> None:
+        frames = _frames(group, 2 * height, 2 * width, outputs)
+        maps = x.data_ptr(), _address(y), gradient.data_ptr(), _address(frames)
+        others = _address(packed), _address(zeros), _address(_ONE), _address(for_x), *sums.addresses(part)
+        _conv_transpose_gradients(*maps, *others, first, last, group, height, width, channels, outputs)
+
+    _in_parts(n, run)
+    return for_x, *sums.totals()
+
+
+class _Sums:
+    """Gradients for a weight (small, large, 4, 4) and a bias, where wanted: one of each for every part of a batch."""
+
+    def __init__(self, small: int, large: int, biases: int, wanted: Sequence[bool]) -> None:
+        self.is_few = large % 8 != 0  # an image's channels: a row of four pixels is no whole tile
+        shape = (4, 4, large, small) if self.is_few else (small, 4, 4, large)
+        parts = torch.get_num_threads()
+        self.weights = torch.zeros(parts, *shape) if wanted[1] else None
+        self.biases = torch.zeros(parts, biases) if wanted[2] else None
+
+    def addresses(self, part: int) -> tuple[int, int]:
+        weight, bias = (None if sums is None else sums[part] for sums in (self.weights, self.biases))
+        return _address(weight), _address(bias)
+
+    def totals(self) -> tuple[Tensor | None, Tensor | None]:
+        weight, bias = (None if sums is None else _total(sums) for sums in (self.weights, self.biases))
+        if weight is not None:
+            weight = weight.permute((3, 2, 0, 1) if self.is_few else (0, 3, 1, 2))
+        return weight, bias
+
+
+def _total(parts: Tensor) -> Tensor:
+    return parts[0] if len(parts) == 1 else parts.sum(0)
+
+
+def _in_parts(n: int, run: Callable[[int, int, int], None]) -> None:
+    """Call ``run`` for each of torch's threads: with the bounds of its part of a batch, and its number."""
+    threads = torch.get_num_threads()
+    bounds = [n * part // threads for part in range(threads + 1)]
+    parts = [(bounds[part], bounds[part + 1], part) for part in range(threads)]
+    others = [_pool(os.getpid(), threads).submit(run, *part) for part in parts[1:]]
+    run(*parts[0])
+    for other in others:
+        other.result()
+
+
+@cache
+def _pool(process: int, threads: int) -> ThreadPoolExecutor:
+    """Threads beside the one that calls; a forked process has none of its parent's."""
+    return ThreadPoolExecutor(threads - 1, "unweave-conv")
 
 
 def _empty(n: int, channels: int, height: int, width: int) -> Tensor:
@@ -170,23 +233,6 @@ def _group(*maps: tuple[int, int, int]) -> int:
     """How many samples with maps of these sizes are framed together."""
     numbers = sum((height + 2) * (width + 2) * channels for height, width, channels in maps)
     return max(1, FRAMED_BYTES // (4 * numbers))
-
-
-def _sums(small: int, large: int, biases: int, wanted: Sequence[bool]) -> tuple[Tensor | None, Tensor | None]:
-    """Zeros to which the gradients for a weight (small, large, 4, 4) and a bias are added."""
-    shape = (4, 4, large, small) if _is_few(large) else (small, 4, 4, large)
-    return torch.zeros(shape) if wanted[1] else None, torch.zeros(biases) if wanted[2] else None
-
-
-def _as_weight(sums: Tensor | None, large: int) -> Tensor | None:
-    if sums is None:
-        return None
-    return sums.permute((3, 2, 0, 1) if _is_few(large) else (0, 3, 1, 2))
-
-
-def _is_few(channels: int) -> bool:
-    """Whether a row of four pixels has no whole tiles of numbers, as in images."""
-    return channels % 8 != 0
 
 
 def _address(array: Tensor | Array | None) -> int:
@@ -218,16 +264,16 @@ def _channels_last_rows(weight: Tensor) -> Array:
 
 
 @compiled
-def _conv(x, y, frame, weight, bias, n, height, width, channels, outputs):
-    for sample in range(n):
+def _conv(x, y, frame, weight, bias, first, last, height, width, channels, outputs):
+    for sample in range(first, last):
         _frame(x + 16 * sample * height * width * channels, 0, frame, 2 * height, 2 * width, channels)
         result = y + 4 * sample * height * width * outputs
         _stride_two(frame, weight, bias, RELU, result, height, width, channels, outputs)
 
 
 @compiled
-def _conv_transpose(x, y, frame, weight, bias, n, height, width, channels, outputs):
-    for sample in range(n):
+def _conv_transpose(x, y, frame, weight, bias, first, last, height, width, channels, outputs):
+    for sample in range(first, last):
         _frame(x + 4 * sample * height * width * channels, 0, frame, height, width, channels)
         result = y + 16 * sample * height * width * outputs
         _doubling(frame, weight, bias, RELU, result, height, width, channels, outputs)
@@ -236,14 +282,14 @@ def _conv_transpose(x, y, frame, weight, bias, n, height, width, channels, outpu
 @compiled
 def _conv_gradients(
     x, y, gradient, large_frames, small_frames, weight, zeros, one, for_x, for_weight, for_bias,
-    n, group, height, width, channels, outputs,
+    first, last, group, height, width, channels, outputs,
 ):  # fmt: skip
     """``height`` and ``width`` are those of y."""
     large, small = 16 * (height + 1) * (width + 1) * channels, 4 * (height + 2) * (width + 2) * outputs
     row = 4 * (width + 2) * outputs
     inside, steps = small_frames + row + 4 * outputs, (small, row, 4 * outputs)
-    for start in range(0, n, group):
-        samples = min(group, n - start)
+    for start in range(first, last, group):
+        samples = min(group, last - start)
         for i in range(samples):
             at_y = 4 * (start + i) * height * width * outputs
             at_x = 16 * (start + i) * height * width * channels
@@ -263,13 +309,13 @@ def _conv_gradients(
 @compiled
 def _conv_transpose_gradients(
     x, y, gradient, frames, weight, zeros, one, for_x, for_weight, for_bias,
-    n, group, height, width, channels, outputs,
+    first, last, group, height, width, channels, outputs,
 ):  # fmt: skip
     """``height`` and ``width`` are those of x."""
     large = 16 * (height + 1) * (width + 1) * outputs
     row, x_row = 8 * (width + 1) * outputs, 4 * width * channels
-    for start in range(0, n, group):
-        samples = min(group, n - start)
+    for start in range(first, last, group):
+        samples = min(group, last - start)
         for i in range(samples):
             at_y = 16 * (start + i) * height * width * outputs
             mask = 0 if y == 0 else y + at_y
@@ -287,15 +333,15 @@ def _conv_transpose_gradients(
 
 
 @compiled
-def _to_frames(x, weight, start, zeros, patches, frames, height, width, channels):
+def _to_frames(x, weight, start, zeros, patches, frames, first, last, height, width, channels):
     """Framed images. ``weight`` (channels, 16 times those of the image): the 4x4 patch that a pixel adds to each.
 
     ``patches``, which starts at the address ``start``, holds those of one sample.
     """
-    n, outputs = frames.shape[:2]
+    outputs = frames.shape[1]
     column, size = 4 * channels, 64 * outputs
     steps = column, 0, 0
-    for sample in range(n):
+    for sample in range(first, last):
         source = x + sample * height * width * column
         for block in range(0, size, 4 * LANES):
             for pixel in range(0, height * width, 4):

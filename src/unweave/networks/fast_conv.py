@@ -1,9 +1,9 @@
 """The same convolutions, computed in the way that is fastest for training on a CPU.
 
-One thread of a processor with AVX-512 computes 4x4 kernels by :mod:`unweave.networks.direct_conv`. Elsewhere three
-things cost a 4x4 convolution of stride 2 its speed: the channels-first layout, the gradient of a bias that is computed
-inside the convolution, and kernels made for many channels when an image has one to four. So activations are kept
-channels last, biases are added after the convolution, and next to the image
+Processors with AVX-512 compute 4x4 kernels by :mod:`unweave.networks.direct_conv`. Elsewhere three things cost a 4x4
+convolution of stride 2 its speed: the channels-first layout, the gradient of a bias that is computed inside the
+convolution, and kernels made for many channels when an image has one to four. So activations are kept channels last,
+biases are added after the convolution, and next to the image
 
 * a convolution becomes one of half the size: with 2x2 pixels stacked into one of 4C channels ("blocks"), a
   4x4 kernel of stride 2 is a 2x2 kernel of stride 1;
@@ -15,6 +15,7 @@ Values and gradients are those of torch's own functions, up to rounding.
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from typing import Any
 
@@ -124,9 +125,13 @@ def to_blocks(x: Tensor) -> Tensor:
 
 
 def _is_direct(*tensors: Tensor) -> bool:
-    """Whether direct convolutions are for these tensors: float32, and one thread with the registers for it."""
+    """Whether direct convolutions are for these tensors: float32, and a processor with the registers for it.
+
+    Their threads are their own. Where torch's spin while they wait, the two would keep each other from the cores.
+    """
+    asleep = os.environ.get("OMP_WAIT_POLICY", "").upper() == "PASSIVE"  # see unweave/__init__.py
     single = all(tensor.dtype == torch.float32 for tensor in tensors)
-    return single and torch.get_num_threads() == 1 and has_registers()
+    return single and has_registers() and (asleep or torch.get_num_threads() == 1)
 
 
 def _fits(height: float, width: float, outputs: int) -> bool:
