@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 
 import pytest
@@ -30,13 +31,18 @@ def random(*shape, seed=0):
 
 
 def exact(layer, x, gradient=None):
-    """Values and gradients of a layer by torch in double precision, and the size of the terms that they sum."""
-    layer = copy.deepcopy(layer).double()
-    layer.fast = False
-    x = x.detach().double().requires_grad_()
-    y = layer(x)
+    """Values and gradients of a layer by torch in double precision, with a ReLU that is off where the layer's own is.
+
+    A value within rounding of zero would else turn it on in one of the two.
+    """
+    precise = copy.deepcopy(layer).double()
+    x_precise = x.detach().double().requires_grad_()
+    convolve = F.conv2d if isinstance(layer, ConvReLU) else F.conv_transpose2d
+    y = convolve(x_precise, precise.weight, precise.bias, stride=2, padding=1)
+    if not isinstance(layer, ConvTransposeOut):
+        y = y * (layer(x.detach()) > 0)
     gradient = torch.ones_like(y) if gradient is None else gradient.double()
-    return [y, *torch.autograd.grad(y, [x, layer.weight, layer.bias], gradient)]
+    return [y, *torch.autograd.grad(y, [x_precise, precise.weight, precise.bias], gradient)]
 
 
 def fast(layer, x, gradient=None):
@@ -59,7 +65,9 @@ def assert_same(ours, theirs):
 def layers(*channels):
     for index, (kind, inputs, outputs) in enumerate(channels):
         layer = accelerate(kind(inputs, outputs))
-        torch.nn.init.normal_(layer.bias, std=0.3, generator=torch.Generator().manual_seed(index))
+        generator = torch.Generator().manual_seed(index)
+        torch.nn.init.normal_(layer.weight, std=(16 * inputs) ** -0.5, generator=generator)
+        torch.nn.init.normal_(layer.bias, std=0.3, generator=generator)
         yield layer
 
 
@@ -107,8 +115,9 @@ def test_values_and_gradients(layer, size, calls):
     x = random(3, layer.in_channels, height, width)
     gradient = random(*layer(x).shape, seed=1)
     calls.clear()
-    assert_same(fast(layer, x, gradient), exact(layer, x, gradient))
+    ours = fast(layer, x, gradient)
     assert sum(calls.values()) == 2  # forward and back
+    assert_same(ours, exact(layer, x, gradient))
 
 
 @pytest.mark.parametrize("batch", [0, 1, 7, 64])
@@ -130,16 +139,30 @@ def test_any_layout_of_images_weights_and_gradients():
         assert one.item() == 1
 
 
-def test_only_what_is_wanted_is_computed():
-    layer = copy.deepcopy(LAYERS[2])
-    x = random(2, 32, 8, 8).requires_grad_()
-    for wanted in ([x], [layer.weight], [layer.bias], [x, layer.bias]):
-        for tensor in (x, layer.weight, layer.bias):
-            tensor.requires_grad_(any(tensor is one for one in wanted))
-        ours = torch.autograd.grad(layer(x).sum(), wanted)
-        plain = F.relu(F.conv2d(x, layer.weight, layer.bias, 2, 1))
-        for a, b in zip(ours, torch.autograd.grad(plain.sum(), wanted), strict=True):
-            torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+@pytest.mark.parametrize("wanted", list(itertools.product([False, True], repeat=3))[1:], ids=str)
+def test_only_what_is_wanted_is_computed(wanted, monkeypatch):
+    results = []
+    for name in ("conv_gradients", "conv_transpose_gradients"):
+
+        def kept(*arguments, function=getattr(direct_conv, name)):  # noqa: B008
+            results.append(function(*arguments))
+            return results[-1]
+
+        monkeypatch.setattr(direct_conv, name, kept)
+    for layer in copy.deepcopy([LAYERS[2], LAYERS[5], LAYERS[8]]):
+        x = random(2, 32, 8, 8)
+        expected = exact(layer, x)[1:]
+        tensors = [x, layer.weight, layer.bias]
+        for tensor, is_wanted in zip(tensors, wanted, strict=True):
+            tensor.requires_grad_(is_wanted)
+        inputs = [tensor for tensor in tensors if tensor.requires_grad]
+        ours = torch.autograd.grad(layer(x).sum(), inputs)
+        assert_same(ours, [value for value, is_wanted in zip(expected, wanted, strict=True) if is_wanted])
+    # The bias of the last layer is added by torch.
+    parts = [wanted, wanted, (*wanted[:2], False)]
+    assert [tuple(value is not None for value in result) for result in results] == [
+        part for part in parts if any(part)
+    ]
 
 
 def test_what_is_not_a_number_stays_so():
@@ -187,11 +210,12 @@ def test_threads_share_a_batch(threads, calls, monkeypatch):
     for layer in LAYERS[0], LAYERS[2], LAYERS[5], LAYERS[8]:
         for batch in 0, 2, 16:
             x = random(batch, layer.in_channels, 8, 8)
-            ours = fast(layer, x)
+            calls.clear()
+            ours, again = fast(layer, x), fast(layer, x)
+            assert sum(calls.values()) == 4
             assert_same(ours, exact(layer, x))
-            for a, b in zip(ours, fast(layer, x), strict=True):  # whichever thread is first
+            for a, b in zip(ours, again, strict=True):  # whichever thread is first
                 assert a is b or torch.equal(a, b)
-    assert sum(calls.values()) == 4 * 3 * 2 * 2
 
 
 def test_a_forked_process_has_threads_of_its_own(monkeypatch):
@@ -227,3 +251,76 @@ def test_a_step_of_the_papers_networks_is_direct_throughout(calls):
         "conv_gradients": 4,
         "conv_transpose_gradients": 4,
     }
+
+
+def test_other_channels_than_the_weights_are_refused():
+    for layer, channels in (LAYERS[0], 3), (LAYERS[1], 1), (LAYERS[2], 64), (LAYERS[5], 64), (LAYERS[8], 64):
+        with pytest.raises(RuntimeError):
+            layer(random(2, channels, 8, 8))
+
+
+def test_torchs_defaults_change_nothing():
+    for layer in LAYERS[2], LAYERS[5], LAYERS[8]:
+        x = random(2, 32, 8, 8)
+        expected = fast(layer, x)
+        torch.set_default_dtype(torch.float64)
+        try:
+            with torch.device("meta"):
+                y = layer(x)
+            gradient = torch.autograd.grad(y, layer.weight, torch.ones_like(y))[0]
+        finally:
+            torch.set_default_dtype(torch.float32)
+        assert torch.equal(y, expected[0])
+        assert torch.equal(gradient, expected[2])
+
+
+def test_saved_tensors_may_come_back_in_another_layout():
+    for layer in LAYERS[2], LAYERS[5], LAYERS[8]:
+        x = random(2, 32, 8, 8).requires_grad_()
+        expected = torch.autograd.grad(layer(x).square().sum(), [x, layer.weight])
+        hooks = torch.autograd.graph.saved_tensors_hooks
+        with hooks(lambda tensor: tensor.clone(memory_format=torch.contiguous_format), lambda tensor: tensor):
+            y = layer(x)
+        for a, b in zip(torch.autograd.grad(y, [x, layer.weight], 2 * y.detach()), expected, strict=True):
+            torch.testing.assert_close(a, b)
+
+
+def test_fake_tensors_and_gradients_in_batches_take_torchs(calls):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    for layer in LAYERS[2], LAYERS[5]:
+        fake = FakeTensorMode(allow_non_fake_inputs=True).from_tensor(random(2, 32, 8, 8))
+        assert layer(fake).shape[:2] == (2, 32)
+        assert calls == {}
+        x = random(2, 32, 8, 8).requires_grad_()
+        y = layer(x)
+        several = random(3, *y.shape)
+        (batched,) = torch.autograd.grad(y, x, several, is_grads_batched=True, retain_graph=True)
+        for a, gradient in zip(batched, several, strict=True):
+            torch.testing.assert_close(
+                a, torch.autograd.grad(y, x, gradient, retain_graph=True)[0], atol=1e-5, rtol=0
+            )
+        calls.clear()
+
+
+def test_results_can_be_changed_in_place():
+    for layer in copy.deepcopy([LAYERS[2], LAYERS[5]]):
+        y = layer.requires_grad_(False)(random(2, 32, 8, 8))
+        y.add_(torch.zeros((), requires_grad=True)).sum().backward()
+
+
+def test_gradients_that_are_not_numbers_stay_so():
+    for layer in LAYERS[2], LAYERS[5]:
+        one = copy.deepcopy(layer)
+        one.bias.data[1] = torch.nan
+        x = random(1, 32, 4, 4).requires_grad_()
+        (gradient,) = torch.autograd.grad(one(x).sum(), one.bias)
+        size = one(x)[0, 0].numel()
+        assert gradient[1] == size  # as torch: a mask is false only where y <= 0
+
+
+def test_any_layout_of_a_bias():
+    layer = copy.deepcopy(LAYERS[2])
+    x, expected = random(2, 32, 8, 8), LAYERS[2](random(2, 32, 8, 8))
+    layer.bias.data = torch.stack([layer.bias.data, torch.zeros(32)], 1)[:, 0]
+    assert torch.equal(layer(x), expected)

@@ -76,12 +76,19 @@ def test_slow_batches_do_not_wait(monkeypatch):
     assert watched.drawn == [0]
 
 
-def test_a_stream_that_fills_the_same_memory_is_drawn_step_by_step():
-    watched, buffer = Watched(), torch.zeros(6, 1, 8, 8)
+@pytest.mark.parametrize(
+    ("count", "drawn"), [(1, [0, 1, 0, 1, 2, 3, 4, 5]), (2, [0, 1, 2, 0, 1, 2, 3, 4, 5])]
+)
+def test_a_stream_that_fills_the_same_memory_is_drawn_step_by_step(count, drawn):
+    watched, buffers = Watched(), [torch.zeros(6, 1, 8, 8) for _ in range(count)]
 
     class Reusing:
+        calls = 0
+
         def draw(self, *arguments):
             batch = watched.draw(*arguments)
+            buffer = buffers[self.calls % count]
+            self.calls += 1
             buffer.copy_(batch.images)
             batch.images = buffer
             return batch
@@ -90,4 +97,4 @@ def test_a_stream_that_fills_the_same_memory_is_drawn_step_by_step():
     for step in range(6):
         expected = watched.batches.draw(step, 6, 0).images
         assert torch.equal(batches.draw(step, 6, 0).images, expected)
-    assert watched.drawn == [0, 1, 0, 1, 2, 3, 4, 5]
+    assert watched.drawn == drawn

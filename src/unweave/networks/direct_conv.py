@@ -4,9 +4,9 @@ oneDNN computes most of them at the speed of its matrix products, but not the tr
 second pixel, nor those of the few channels next to an image or of the few pixels next to the code. Here all are
 products of one kind: a tile of pixels times 32 channels stays in registers while the pixels' neighbours stream by.
 
-Maps are float32, channels last, and passed by their addresses. A map that is read has a frame of one pixel of zeros,
-so that no pixel is a special case. Callers see to it that the processor has the registers, that the smaller map of a
-layer has an even height and width, and that its channels are a multiple of 32 on each side, or few on the image's.
+Maps are float32, channels last, and passed by their addresses. Where neighbours are read, the map has a frame of one
+pixel of zeros, so that no pixel is a special case. Callers see to it that the processor has the registers, that the
+smaller map of a layer has an even height and width, and that channels are a multiple of 32, or few on the image's side.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -90,7 +90,7 @@ def conv_transpose(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def conv_transpose_to_image(x: Tensor, weight: Tensor) -> Tensor:
-    """As :func:`conv_transpose`, without bias and ReLU, for the few channels O of an image, which it has first.
+    """As :func:`conv_transpose`, without bias and ReLU, for the few channels O of an image, and channels first.
 
     Examples
     --------
@@ -186,8 +186,9 @@ class _Sums:
         self.is_few = large % 8 != 0  # an image's channels: a row of four pixels is no whole tile
         shape = (4, 4, large, small) if self.is_few else (small, 4, 4, large)
         parts = torch.get_num_threads()
-        self.weights = torch.zeros(parts, *shape) if wanted[1] else None
-        self.biases = torch.zeros(parts, biases) if wanted[2] else None
+        zeros = partial(torch.zeros, dtype=torch.float32, device="cpu")
+        self.weights = zeros(parts, *shape) if wanted[1] else None
+        self.biases = zeros(parts, biases) if wanted[2] else None
 
     def addresses(self, part: int) -> tuple[int, int]:
         weight, bias = (None if sums is None else sums[part] for sums in (self.weights, self.biases))
@@ -221,8 +222,9 @@ def _pool(process: int, threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads - 1, "unweave-conv")
 
 
-def _empty(n: int, channels: int, height: int, width: int) -> Tensor:
-    return torch.empty(n, height, width, channels).permute(0, 3, 1, 2)
+def _empty(*shape: int) -> Tensor:
+    """Memory for a map, whatever torch's default type and device are; no view, so that it can be changed in place."""
+    return torch.empty(shape, dtype=torch.float32, device="cpu", memory_format=torch.channels_last)
 
 
 def _frames(samples: int, height: int, width: int, channels: int) -> Array:

@@ -23,12 +23,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import Function, forward_ad
+from torch.nn import Parameter
 
 FEW_CHANNELS = 4
 
 
 def can_be_fast(x: Tensor) -> bool:
-    """Whether a call may leave torch's own operations: on a CPU, nothing cast, traced or transformed.
+    """Whether a call may leave torch's own operations: tensors of torch on a CPU, nothing cast, traced or transformed.
 
     Examples
     --------
@@ -37,9 +38,11 @@ def can_be_fast(x: Tensor) -> bool:
     True
     """
     return (
-        x.device.type == "cpu"
+        not torch.compiler.is_compiling()
+        and type(x) in (Tensor, Parameter)
+        and x.device.type == "cpu"
+        and not torch._C._functorch.is_legacy_batchedtensor(x)
         and not torch.is_autocast_enabled("cpu")
-        and not torch.compiler.is_compiling()
         and not torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
         and not torch._C._are_functorch_transforms_active()
         and getattr(forward_ad, "_current_level", -1) < 0
@@ -57,15 +60,16 @@ def conv_relu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     torch.Size([2, 5, 4, 4])
     """
     kernel = weight.shape[-1]
-    outputs, channels, height, width = weight.shape[0], *x.shape[1:]
-    even = height % 2 == width % 2 == 0
+    outputs, channels = weight.shape[:2]
+    height, width = x.shape[-2:]
     few = channels <= FEW_CHANNELS
     # A gradient for the image would be a transposed convolution to few channels: torch has it.
-    fits = _fits(height / 2, width / 2, outputs) and (channels % 32 == 0 or (few and not x.requires_grad))
-    if kernel == 4 and fits and _is_direct(x, weight, bias):
-        y: Tensor = _ConvReLU.apply(_channels_last(x), weight, bias)  # type: ignore[no-untyped-call]
+    fits = channels % 32 == 0 or (few and not x.requires_grad)
+    fits = fits and height % 4 == width % 4 == 0 and outputs % 32 == 0
+    if kernel == 4 and fits and _agree(x, channels, bias, outputs) and _is_direct(x, weight, bias):
+        y: Tensor = _ConvReLU.apply(_channels_last(x), weight, bias, False)  # type: ignore[no-untyped-call]
         return y
-    if few and kernel == 4 and even:
+    if few and kernel == 4 and height % 2 == width % 2 == 0:
         y = F.conv2d(to_blocks(x), F.pixel_unshuffle(weight, 2))
     else:
         y = F.conv2d(_channels_last(x), weight, None, stride=2, padding=(kernel - 2) // 2)
@@ -83,8 +87,9 @@ def conv_transpose_relu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """
     x = _channels_last(x)
     inputs, outputs = weight.shape[:2]
-    if inputs % 32 == 0 and _is_direct(x, weight, bias) and _fits(x.shape[2], x.shape[3], outputs):
-        y: Tensor = _ConvTransposeReLU.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+    fits = inputs % 32 == 0 and _fits(x, outputs) and _agree(x, inputs, bias, outputs)
+    if fits and _is_direct(x, weight, bias):
+        y: Tensor = _ConvReLU.apply(x, weight, bias, True)  # type: ignore[no-untyped-call]
         return y
     return _add_bias(F.conv_transpose2d(x, weight, None, stride=2, padding=1), bias).relu_()
 
@@ -127,15 +132,28 @@ def to_blocks(x: Tensor) -> Tensor:
 def _is_direct(*tensors: Tensor) -> bool:
     """Whether direct convolutions are for these tensors: float32, and a processor with the registers for it.
 
-    Their threads are their own. Where torch's spin while they wait, the two would keep each other from the cores.
+    The numbers have to lie in memory as they are: no fake or lazily negated tensors. Threads are those of direct
+    convolutions: where torch's spin while they wait, the two would keep each other from the cores.
     """
     asleep = os.environ.get("OMP_WAIT_POLICY", "").upper() == "PASSIVE"  # see unweave/__init__.py
-    single = all(tensor.dtype == torch.float32 for tensor in tensors)
-    return single and has_registers() and (asleep or torch.get_num_threads() == 1)
+    return has_registers() and (asleep or torch.get_num_threads() == 1) and all(map(_has_numbers, tensors))
 
 
-def _fits(height: float, width: float, outputs: int) -> bool:
-    """Whether a smaller map of this size, and this many channels of what is computed, can be cut into tiles."""
+def _has_numbers(tensor: Tensor) -> bool:
+    own = (
+        type(tensor) in (Tensor, Parameter) and tensor.device.type == "cpu" and tensor.layout == torch.strided
+    )
+    return own and tensor.dtype == torch.float32 and not tensor.is_neg()
+
+
+def _agree(x: Tensor, channels: int, bias: Tensor, outputs: int) -> bool:
+    """Whether x and the bias have as many channels as the weight. If not, torch has the error for it."""
+    return x.dim() == 4 and x.shape[1] == channels and bias.shape == (outputs,)
+
+
+def _fits(x: Tensor, outputs: int) -> bool:
+    """Whether a map that is doubled, and this many channels of what is computed, can be cut into tiles."""
+    height, width = x.shape[-2:]
     return height % 2 == width % 2 == 0 and outputs % 32 == 0
 
 
@@ -148,70 +166,54 @@ def has_registers() -> bool:
     >>> has_registers() in (True, False)
     True
     """
-    return torch.backends.cpu.get_cpu_capability() == "AVX512"
+    if torch.backends.cpu.get_cpu_capability() != "AVX512":
+        return False
+    from numba import config
+
+    return not config.DISABLE_JIT  # type: ignore[attr-defined]  # addresses mean nothing to Python
 
 
 class _ConvReLU(Function):
-    """ReLU of a convolution 4x4, stride 2, padding 1. ``x`` is channels last."""
+    """ReLU of a convolution 4x4, stride 2, padding 1, or of its transpose. ``x`` is channels last."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, transposed: bool) -> Tensor:
         from unweave.networks import direct_conv
 
-        y = direct_conv.conv(x, weight, bias)
+        y = (direct_conv.conv_transpose if transposed else direct_conv.conv)(x, weight, bias)
         ctx.save_for_backward(x, weight, y)
+        ctx.transposed = transposed
         return y
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None, None]:
         from unweave.networks import direct_conv
 
         x, weight, y = ctx.saved_tensors
-        if torch.is_grad_enabled():  # a second derivative may be asked for
-            return _torch_gradients(ctx, gradient, x, weight, y, transposed=False)
-        return direct_conv.conv_gradients(x, weight, y, _channels_last(gradient), ctx.needs_input_grad)
+        wanted = ctx.needs_input_grad[:3]
+        if not _back_is_direct(gradient, x, weight, y):
+            return *_torch_gradients(gradient, x, weight, y, ctx.transposed, wanted), None
+        x, y, gradient = (_channels_last(map) for map in (x, y, gradient))
+        gradients = direct_conv.conv_transpose_gradients if ctx.transposed else direct_conv.conv_gradients
+        return *gradients(x, weight, y, gradient, wanted), None
 
 
-class _ConvTransposeReLU(Function):
-    """ReLU of a transposed convolution 4x4, stride 2, padding 1. ``x`` is channels last."""
+def _back_is_direct(gradient: Tensor, *saved: Tensor) -> bool:
+    """Whether the way back may be direct: not where a second derivative may be asked for, or many gradients at once.
 
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        from unweave.networks import direct_conv
-
-        y = direct_conv.conv_transpose(x, weight, bias)
-        ctx.save_for_backward(x, weight, y)
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        from unweave.networks import direct_conv
-
-        x, weight, y = ctx.saved_tensors
-        if torch.is_grad_enabled():
-            return _torch_gradients(ctx, gradient, x, weight, y, transposed=True)
-        return direct_conv.conv_transpose_gradients(
-            x, weight, y, _channels_last(gradient), ctx.needs_input_grad
-        )
+    What was saved may come back in another form: see :class:`torch.autograd.graph.saved_tensors_hooks`.
+    """
+    return not torch.is_grad_enabled() and can_be_fast(gradient) and _is_direct(gradient, *saved)
 
 
 def _torch_gradients(
-    ctx: Any, gradient: Tensor, x: Tensor, weight: Tensor, y: Tensor, transposed: bool
+    gradient: Tensor, x: Tensor, weight: Tensor, y: Tensor, transposed: bool, wanted: tuple[bool, ...]
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     """The gradients of a layer with ReLU by torch's operations, which have gradients themselves."""
     gradient = torch.ops.aten.threshold_backward(gradient, y, 0)
-    size = [2, 2], [1, 1], [1, 1]
-    return torch.ops.aten.convolution_backward(  # type: ignore[no-any-return]
-        gradient,
-        x,
-        weight,
-        [weight.shape[1 if transposed else 0]],
-        *size,
-        transposed,
-        [0, 0],
-        1,
-        ctx.needs_input_grad,
-    )
+    biases = [weight.shape[1 if transposed else 0]]
+    layer = [2, 2], [1, 1], [1, 1], transposed, [0, 0], 1
+    return torch.ops.aten.convolution_backward(gradient, x, weight, biases, *layer, wanted)  # type: ignore[no-any-return]
 
 
 class _TransposeToImage(Function):
@@ -220,7 +222,7 @@ class _TransposeToImage(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
         ctx.save_for_backward(x, weight)
-        if _to_image_is_direct(x, weight):
+        if _to_image_fits(x, weight) and _is_direct(x, weight):
             from unweave.networks import direct_conv
 
             return direct_conv.conv_transpose_to_image(x, weight)
@@ -233,10 +235,11 @@ class _TransposeToImage(Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
-        if _to_image_is_direct(x, weight) and not torch.is_grad_enabled():
+        if _to_image_fits(x, weight) and _back_is_direct(gradient, x, weight):
             from unweave.networks import direct_conv
 
-            wanted, gradient = (*ctx.needs_input_grad, False), _channels_last(gradient)
+            wanted = *ctx.needs_input_grad, False
+            x, gradient = _channels_last(x), _channels_last(gradient)
             return direct_conv.conv_transpose_gradients(x, weight, None, gradient, wanted)[:2]
         blocks = to_blocks(gradient)
         small = F.pixel_unshuffle(weight, 2)
@@ -248,9 +251,9 @@ class _TransposeToImage(Function):
         return for_x, for_weight
 
 
-def _to_image_is_direct(x: Tensor, weight: Tensor) -> bool:
+def _to_image_fits(x: Tensor, weight: Tensor) -> bool:
     inputs, outputs = weight.shape[:2]
-    return outputs <= FEW_CHANNELS and _is_direct(x, weight) and _fits(x.shape[2], x.shape[3], inputs)
+    return outputs <= FEW_CHANNELS and x.shape[1] == inputs and _fits(x, inputs)
 
 
 def _weight_gradient(x: Tensor, weight: Tensor, gradient: Tensor) -> Tensor:

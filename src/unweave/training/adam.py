@@ -31,7 +31,6 @@ class Adam(torch.optim.Adam):
     """
 
     _lists: _Lists | None = None  # of all weights, once each has moved
-    _step_supports_amp_scaling = False
 
     def __init__(
         self,
@@ -41,6 +40,8 @@ class Adam(torch.optim.Adam):
         epsilon: float = 1e-8,
     ) -> None:
         super().__init__(parameters, learning_rate, betas, epsilon, fused=True)
+        # torch's is True if fused: it would leave the scaling to ``step``
+        self._step_supports_amp_scaling = False
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

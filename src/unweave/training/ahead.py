@@ -58,6 +58,7 @@ class BatchesAhead:
                 break
             if drawn.images.data_ptr() == batch.images.data_ptr():  # a stream that fills the same memory anew
                 self._most = 1
+                self._waiting.clear()
                 return self.batches.draw(step, batch_size, seed, shard)
             self._waiting[later, batch_size, seed, shard] = drawn
         return batch
