@@ -8,8 +8,9 @@ from unweave.errors import DamagedFileError, DataError, unknown_name
 from unweave.study.spec import studies_folder
 
 PREFIX = "stored:"
-# In the metadata of a file: the identity of the evaluation, and how many runs it has.
-EVALUATION, RUNS = b"unweave.evaluation", b"unweave.runs"
+# In the metadata of a file: the identity of the evaluation, how many runs it has, and what they are (where there is no
+# study file that says so).
+EVALUATION, RUNS, TITLE = b"unweave.evaluation", b"unweave.runs", b"unweave.title"
 
 
 def stored_folder() -> Path:

@@ -16,7 +16,15 @@ from unweave.errors import DataError
 from unweave.files import replacing
 from unweave.study.folder import StudyFolder
 from unweave.study.results import Results, load_results
-from unweave.study.stored import EVALUATION, RUNS, is_stored_address, metadata_of, stored_file, stored_folder
+from unweave.study.stored import (
+    EVALUATION,
+    RUNS,
+    TITLE,
+    is_stored_address,
+    metadata_of,
+    stored_file,
+    stored_folder,
+)
 
 if TYPE_CHECKING:
     from unweave.study.planning import Plan
@@ -89,7 +97,7 @@ def store(folder: StudyFolder, to: Path) -> Stored:
     table = table.assign(seconds=table["seconds"].round(2))
     if table.empty:
         raise DataError(f"{folder.runs}: no run of {folder.name} is finished there: nothing to store")
-    _write(path, table, folder.done_file)
+    write_stored(path, table, evaluation=folder.done_file)
     counts = (len(done - had), len(done & had), kept["run"].nunique())
     return Stored(path, table, *counts, dropped, len(folder.jobs))
 
@@ -158,6 +166,45 @@ def open_results(address: str, root: Path) -> Results:
     return collect(open_study(root, study_name(address)))
 
 
+def write_stored(path: Path, table: pd.DataFrame, *, evaluation: str = "", title: str = "") -> None:
+    """Write a results table as stored ones are, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        of the file, NAME.parquet.
+    table
+        a results table.
+    evaluation
+        the identity of the study's evaluation.
+    title
+        what the runs are, where there is no study file of that name that says so.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from unweave.study.results import as_table
+    >>> write_stored(Path("mine.parquet"), as_table([]), title="Nothing yet")
+    >>> len(uw.study.load_results("mine.parquet"))
+    0
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    content = pyarrow.Table.from_pandas(table, preserve_index=False)
+    said = {EVALUATION: evaluation, RUNS: str(table["run"].nunique()), TITLE: title}
+    metadata = {
+        **(content.schema.metadata or {}),
+        **{key: text.encode() for key, text in said.items() if text},
+    }
+    content = content.replace_schema_metadata(metadata)
+    try:
+        with replacing(path) as temporary:
+            pyarrow.parquet.write_table(content, temporary, compression="zstd", compression_level=_LEVEL)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
 def _still_valid(path: Path, plan: Plan) -> tuple[pd.DataFrame, int]:
     """The rows of a stored table that are of a plan's runs by its evaluation; how many runs are not."""
     from unweave.study.results import as_table
@@ -169,18 +216,3 @@ def _still_valid(path: Path, plan: Plan) -> tuple[pd.DataFrame, int]:
         return as_table([]), table["run"].nunique()
     valid = table["run"].isin([job.identity for job in plan.jobs])
     return table[valid], table.loc[~valid, "run"].nunique()
-
-
-def _write(path: Path, table: pd.DataFrame, evaluation: str) -> None:
-    import pyarrow
-    import pyarrow.parquet
-
-    content = pyarrow.Table.from_pandas(table, preserve_index=False)
-    runs = str(table["run"].nunique()).encode()
-    metadata = {**(content.schema.metadata or {}), EVALUATION: evaluation.encode(), RUNS: runs}
-    content = content.replace_schema_metadata(metadata)
-    try:
-        with replacing(path) as temporary:
-            pyarrow.parquet.write_table(content, temporary, compression="zstd", compression_level=_LEVEL)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from error
