@@ -63,13 +63,13 @@ def labels(name, simulated):
     return {"labels": {"encoding": "one_hot"}}
 
 
-def run(name, segments, seed, steps=STEPS, points=POINTS):
+def run(name, segments, seed):
     """Train a method on the data set of a seed: the rows of the results table."""
-    simulated = uw.data.simulate_sources(SOURCES, segments, points // segments, **SOURCES_SETTING, seed=seed)
-    method = trained(name, simulated, seed, steps)
+    simulated = uw.data.simulate_sources(SOURCES, segments, POINTS // segments, **SOURCES_SETTING, seed=seed)
+    method = trained(name, simulated, seed)
     with torch.no_grad():
         codes = method.encoder(torch.from_numpy(simulated.observations).float())[0].numpy()
-    about = columns(name, segments, seed, steps) | {"train_points": len(codes), "data_rows": len(codes)}
+    about = columns(name, segments, seed) | {"train_points": len(codes), "data_rows": len(codes)}
     rows = []
     for metric in (*METRICS, *([] if name == "vae" else [RANK])):
         started = time.perf_counter()
@@ -82,7 +82,7 @@ def run(name, segments, seed, steps=STEPS, points=POINTS):
     return rows
 
 
-def trained(name, simulated, seed, steps):
+def trained(name, simulated, seed):
     """The method after its training."""
     torch.manual_seed(seed)  # of the networks, which are our own
     with patch("unweave.methods.vae.conditional_prior.HIDDEN", HIDDEN):  # the paper's prior is 1,000 wide
@@ -95,11 +95,11 @@ def trained(name, simulated, seed, steps):
             decoder=MLP(SOURCES, HIDDEN, SOURCES, "leaky_relu"),
             **labels(name, simulated),
         )
-    uw.train(method, simulated.dataset, steps, seed=seed, pictures=False, **TRAINING)
+    uw.train(method, simulated.dataset, STEPS, seed=seed, pictures=False, **TRAINING)
     return method
 
 
-def columns(name, segments, seed, steps):
+def columns(name, segments, seed):
     """What the results table says of a run."""
     info = uw.methods.describe(name)
     settings = {
@@ -117,7 +117,7 @@ def columns(name, segments, seed, steps):
         "seed": seed,
         "correlation": 0.0,
         "latent_size": SOURCES,
-        "steps": steps,
+        "steps": STEPS,
         "settings": json.dumps(settings, sort_keys=True),
     }
     identity = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:20]

@@ -53,20 +53,26 @@ ROOT = Path("studies-out")
 
 @app.command("list")
 def list_studies(format: Format = None) -> None:
-    """List the studies that come with unweave, and of how many of their runs results are stored."""
+    """List the studies that come with unweave, and of how many of their runs results are stored.
+
+    Stored results of a script, which no study is of, come last.
+    """
     from unweave.study.grid import count_points
     from unweave.study.planning import SHARED
     from unweave.study.source import read
     from unweave.study.spec import Training, known_studies, study_file
-    from unweave.study.stored import count_stored, stored_names
+    from unweave.study.stored import count_stored, stored_names, stored_title
 
-    rows, stored = [], stored_names()
-    for name in known_studies():
+    rows, studies, stored = [], known_studies(), stored_names()
+    for name in studies:
         study = read(study_file(name)).values
         defaults = {key: field.default for key, field in Training.model_fields.items()}
         defaults |= study.get("training", {})
         runs = f"{count_points(study['runs'], SHARED, defaults):,}"
         rows.append((name, runs, count_stored(name) if name in stored else "", study["title"]))
+    for name in stored:
+        if name not in studies:
+            rows.append((name, "", count_stored(name), stored_title(name)))
     output.show_table(["STUDY", "RUNS", "STORED", "WHAT"], rows, format)
 
 

@@ -52,8 +52,21 @@ def stored_file(address: str) -> Path:
 
 def count_stored(name: str) -> str:
     """How many runs a stored table says it has; a damaged file is called so."""
+    return _said(name, RUNS, "?")
+
+
+def stored_title(name: str) -> str:
+    """What a stored table says that it is; a damaged file is called so.
+
+    >>> stored_title("identifiability")
+    'VAE, iVAE and IDVAE on simulated sources (benchmarks/identifiability.py)'
+    """
+    return _said(name, TITLE)
+
+
+def _said(name: str, key: bytes, otherwise: str = "") -> str:
     try:
-        return metadata_of(stored_file(name), RUNS) or "?"
+        return metadata_of(stored_file(name), key) or otherwise
     except DataError:
         return "damaged"
 

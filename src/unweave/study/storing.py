@@ -1,7 +1,8 @@
 """Storing the results of a study, so that it can be continued elsewhere and its table read without its runs.
 
 A stored table is of a study file as it is now: of the runs of its grid, measured as it asks for. The Parquet file holds
-the identity of the evaluation in its metadata (``unweave.evaluation``).
+the identity of the evaluation in its metadata (``unweave.evaluation``). A table that no study file is of, as that of a
+script, has a title there (``unweave.title``).
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ def stored_runs(plan: Plan, folder: Path | None = None) -> set[str]:
 
 
 def stored_results(address: str) -> Results:
-    """A stored table with the study that it is of: everything but the models.
+    """A stored table with the study that it is of: everything but the models. Without a study file it says what it is.
 
     Parameters
     ----------
@@ -131,9 +132,11 @@ def stored_results(address: str) -> Results:
         "stored:yang-32", or the name alone.
     """
     from unweave.study.planning import plan
-    from unweave.study.spec import load_study
+    from unweave.study.spec import known_studies, load_study
 
     path = stored_file(address)
+    if path.stem not in known_studies():
+        return Results(path.stem, load_results(path), None, {"title": metadata_of(path, TITLE)})
     study, source = load_study(path.stem)
     spec = {**study.model_dump(mode="json"), "planned": len(plan(study, source).jobs)}
     return Results(path.stem, load_results(path), None, spec)
