@@ -24,7 +24,7 @@ from unittest.mock import patch
 import torch
 
 import unweave as uw
-from unweave.analyses.paper_claims.identifiability import RANK, RUNS, SOURCES, simulated_data
+from unweave.analyses.paper_claims.identifiability import METRICS, RANK, RUNS, SOURCES, simulated_data
 from unweave.evaluation.identifiability import conditional_prior_rank
 from unweave.files import check_can_write
 from unweave.networks import MLP
@@ -39,7 +39,6 @@ POINTS, STEPS = 10_000, 3_000
 SOURCES_SETTING = {"num_layers": 2, "means": (-2, 2), "modulation": (0.01, 4)}
 TRAINING = {"batch_size": 128, "learning_rate": 2e-3}
 HIDDEN = (50, 50)
-METRICS = ("mcc", "linear_r2")
 
 
 class Encoder(torch.nn.Module):
@@ -69,17 +68,21 @@ def run(name, segments, seed):
     method = trained(name, simulated, seed)
     with torch.no_grad():
         codes = method.encoder(torch.from_numpy(simulated.observations).float())[0].numpy()
-    about = columns(name, segments, seed) | {"train_points": len(codes), "data_rows": len(codes)}
-    rows = []
-    for metric in (*METRICS, *([] if name == "vae" else [RANK])):
-        started = time.perf_counter()
-        if metric == RANK:
-            value = conditional_prior_rank(method, simulated.dataset).rank
-        else:
-            value = uw.metrics.score(metric, codes, simulated.sources).value
-        seconds = round(time.perf_counter() - started, 2)
-        rows.append({**about, "metric": metric, "value": value, "seconds": seconds})
-    return rows
+    points = {"train_points": len(codes), "data_rows": len(codes)}
+    rows = [
+        points | measured(metric, lambda metric: uw.metrics.score(metric, codes, simulated.sources).value)
+        for metric in METRICS
+    ]
+    if name != "vae":
+        rows.append(measured(RANK, lambda _: conditional_prior_rank(method, simulated.dataset).rank))
+    return [columns(name, segments, seed) | row for row in rows]
+
+
+def measured(metric, measure):
+    """A score, and how long it took."""
+    started = time.perf_counter()
+    value = measure(metric)
+    return {"metric": metric, "value": value, "seconds": round(time.perf_counter() - started, 2)}
 
 
 def trained(name, simulated, seed):

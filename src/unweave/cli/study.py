@@ -471,10 +471,12 @@ def _run(
 
 
 def _report(outcome: Any, root: Path, to: Path | None = None, address: str | None = None) -> None:
+    from unweave.analyses.paper_claims.table import PAPER_CLAIMS
     from unweave.explorer import write_study_pages
     from unweave.figures.report import write_report
 
     papers = outcome.spec.get("reports", [])
+    claims = papers if "reports" in outcome.spec else tuple(PAPER_CLAIMS)
     if outcome.runs is None:
         assert to is not None
         command = f"unweave study report {address} --to {to}"
@@ -482,7 +484,7 @@ def _report(outcome: Any, root: Path, to: Path | None = None, address: str | Non
             "stored results have no models: the report is without traversals, loss curves, the list of runs and pages "
             "to explore models"
         )
-        print(write_report(outcome, to, papers, command=command))
+        print(write_report(outcome, to, papers, claims=claims, command=command))
         return
     command = f"unweave study report {outcome.name} -o {outcome.runs.parent}"
     out = to or outcome.runs.parent / outcome.name / "report"

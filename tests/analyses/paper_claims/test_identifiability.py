@@ -126,3 +126,12 @@ def test_studies_of_images_have_one_row_and_simulated_sources_no_others(table, v
 def test_other_papers_are_not_shown_of_simulated_sources(table):
     judged = uw.analyses.claims(table(score_with(0.15)))
     assert set(judged["claim"].str[:3]) == {"(l)"}
+
+
+def test_what_is_stored_is_judged():
+    stored = uw.study.load_results("stored:identifiability")
+    assert stored["run"].nunique() == 8 * len(RUNS)
+    assert stored.groupby(["method", "data"])["seed"].nunique().tolist() == [8] * len(RUNS)
+    claims = identifiability_claims(stored)
+    assert len(claims) == 8
+    assert "not tested" not in {claim.verdict for claim in claims}

@@ -28,11 +28,11 @@ from unweave.study.results import NotInStudyError, select
 
 SOURCES = 2
 FEW, LEAST, ENOUGH = 2, 2 * SOURCES + 1, 20  # segments; the theorem needs 2n + 1 = 5
+METRICS = ("mcc", "linear_r2")
 RANK = "conditional_prior_rank"  # of L, condition (iv) of the theorem
 # What is trained, on how many segments; the seed of a run is that of its data set, too.
 RUNS = (("vae", ENOUGH), ("ivae", FEW), ("ivae", LEAST), ("ivae", ENOUGH), ("idvae", ENOUGH))
 
-_METRICS = ("mcc", "linear_r2")
 _Runs = tuple[str, int]
 # (what finds the sources better, than what, in words, where)
 _COMPARISONS: list[tuple[_Runs, _Runs, str, str]] = [
@@ -96,7 +96,7 @@ def identifiability_claims(table: pd.DataFrame) -> list[Claim]:
         return [
             whole.not_tested("needs the true sources: stored:identifiability tests it, on simulated ones")
         ]
-    tested = [_comparison(table, *comparison, metric) for comparison in _COMPARISONS for metric in _METRICS]
+    tested = [_comparison(table, *comparison, metric) for comparison in _COMPARISONS for metric in METRICS]
     return [*judge_together(tested), *(_rank(table, *expected) for expected in _RANKS)]
 
 
