@@ -4,9 +4,9 @@
 
 Two sources, whose means and variances depend on a segment, seen through two layers (`uw.data.simulate_sources`): VAE on
 20 segments, iVAE on 2, 5 and 20, and IDVAE on 20, each on eight data sets. Codes are a function of x alone (the encoder
-ignores u), so that no label of a point leaks into its code. Networks are small and runs are short, some ten seconds
-each on one thread: 40 runs, written to studies/results/identifiability.parquet. The seed of a run is that of its data
-set and of its training. `unweave study claims stored:identifiability` judges them.
+ignores u), so that no label of a point leaks into its code. Networks are small and runs are short: 40 runs, about
+five minutes on one core, written to studies/results/identifiability.parquet. The seed of a run is that of its data set
+and of its training. `unweave study claims stored:identifiability` judges them.
 
 The setting was chosen among several. With variances alone to tell segments apart, or an encoder that sees u, runs of
 iVAE this short were hardly better than VAE. IDVAE, whose labels must have a scale, is given where the means of each

@@ -1,6 +1,6 @@
 """What is stored of identifiability comes again: the two comparisons that hold there, on two of its data sets.
 
-Ten runs of some ten seconds on one core. Run by ``make test-slow``; claim (l) in docs/results.md.
+Ten runs, a minute on one core. Run by ``make test-slow``; claim (l) in docs/results.md.
 """
 
 import json

@@ -8,7 +8,6 @@ on simulated ones, two of which depend on a segment u. Codes that are the source
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import pandas as pd
 
@@ -165,8 +164,8 @@ def _rank(table: pd.DataFrame, method: str, expected: dict[int, int]) -> Claim:
     return claim.judged(Judgement(math.nan, verdict, "rule: in every run; there is no test"))
 
 
-def _seen(values: Sequence[float] | pd.Series, segments: int) -> str:
+def _seen(values: pd.Series[float], segments: int) -> str:
     """The ranks of some runs, each with how many have it."""
-    counts = pd.Series(values).astype(int).value_counts().sort_index()
+    counts = values.astype(int).value_counts().sort_index()
     each = " and ".join(f"{rank} in {count}" for rank, count in counts.items())
     return f"{each} of {len(values)} runs with {segments} segments"
