@@ -24,7 +24,9 @@ def tiny(benchmark, monkeypatch):
     module = benchmark("identifiability")
     for name, value in {"POINTS": 200, "STEPS": 3, "SEEDS": range(2)}.items():
         monkeypatch.setattr(module, name, value)
-    monkeypatch.setattr("torch.set_num_threads", lambda number: None)  # it would hold for all tests after this one
+    monkeypatch.setattr(
+        "torch.set_num_threads", lambda number: None
+    )  # it would hold for all tests after this one
     return module
 
 
