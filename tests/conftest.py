@@ -1,6 +1,7 @@
 """Shared fixtures: real data sets, and the count of reference values."""
 
 import errno
+import importlib.util
 import os
 import subprocess
 import sys
@@ -24,6 +25,21 @@ def prepared_data():
 def dsprites(prepared_data):
     """The real dSprites."""
     return uw.data.find("dsprites").load(prepared_data / "dsprites")
+
+
+@pytest.fixture
+def benchmark(monkeypatch):
+    """``benchmark(name)``: the script benchmarks/name.py as a module."""
+    folder = ROOT / "benchmarks"
+    monkeypatch.syspath_prepend(folder)
+
+    def load(name):
+        spec = importlib.util.spec_from_file_location(f"benchmark_{name}", folder / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
 
 
 # --- how many reference values were compared ---------------------------------------------------------

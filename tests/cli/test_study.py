@@ -117,6 +117,7 @@ def test_list(run):
     rows = {line.split("\t")[0]: line.split("\t")[1] for line in printed.splitlines()}
     assert set(rows) >= set(known_studies())
     assert rows["locatello"] == "12,600"
+    assert "identifiability\t\t40\tVAE, iVAE and IDVAE on simulated sources" in printed
 
 
 def test_the_strengths_of_a_plan_are_in_words(run, tmp_path):
@@ -456,6 +457,17 @@ def test_stored_results_are_read_reported_and_judged(run, tmp_path):
     code, _, err = run("study", "results", "stored:nothing")
     assert code == 2
     assert "yang-32" in err
+
+
+def test_stored_results_of_no_study_are_reported_and_judged(run, tmp_path):
+    code, out, _ = run("study", "claims", "stored:identifiability", "--format", "json")
+    assert code == 0
+    assert {row["claim"][:3] for row in json.loads(out)} == {"(l)"}
+    code, _, err = run("study", "report", "stored:identifiability", "--to", tmp_path / "report")
+    assert code == 0, err
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "VAE, iVAE and IDVAE on simulated sources" in page
+    assert "Claims of Mita et al." in page
 
 
 def test_claims_in_every_format(run, done):

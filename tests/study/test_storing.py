@@ -9,9 +9,10 @@ from unweave.study import load_results, open_results, stored, stored_names, stor
 from unweave.study.collecting import collect
 from unweave.study.folder import StudyFolder
 from unweave.study.planning import Plan, without_runs
-from unweave.study.results import COLUMNS
-from unweave.study.stored import count_stored
-from unweave.study.storing import store, stored_runs
+from unweave.study.results import COLUMNS, as_table
+from unweave.study.spec import known_studies
+from unweave.study.stored import count_stored, stored_title
+from unweave.study.storing import store, stored_runs, write_stored
 
 
 @pytest.fixture
@@ -117,7 +118,7 @@ def test_results_are_opened_by_any_address(copied, finished, tmp_path):
     assert by_folder.runs == finished.runs
 
 
-@pytest.mark.parametrize("name", stored_names())
+@pytest.mark.parametrize("name", sorted(set(stored_names()) & set(known_studies())))
 def test_what_comes_with_unweave_is_of_its_study(name):
     results = open_results(f"stored:{name}", None)
     assert results.runs is None
@@ -126,6 +127,26 @@ def test_what_comes_with_unweave_is_of_its_study(name):
 
     assert stored_runs(plan(*load_study(name))) == set(results.table["run"])
     assert stored.stored_file(name).stat().st_size < 1_000_000
+
+
+@pytest.mark.parametrize("name", sorted(set(stored_names()) - set(known_studies())))
+def test_what_no_study_is_of_says_what_it_is(name):
+    results = open_results(f"stored:{name}", None)
+    assert results.runs is None
+    assert results.spec == {"title": stored_title(name)}
+    assert stored_title(name) not in ("", "damaged")
+    assert count_stored(name) == str(results.table["run"].nunique())
+    assert list(results.table.columns) == list(COLUMNS)
+    assert stored.stored_file(name).stat().st_size < 1_000_000
+
+
+def test_a_table_without_a_study_is_stored_with_its_title(stored_here):
+    stored_here.mkdir()
+    write_stored(stored_here / "mine.parquet", as_table([]), title="Mine")
+    assert (stored_title("mine"), count_stored("mine")) == ("Mine", "0")
+    assert open_results("stored:mine", None).spec == {"title": "Mine"}
+    (stored_here / "mine.parquet").write_bytes(b"PAR1")
+    assert stored_title("mine") == "damaged"
 
 
 def test_a_study_that_was_not_run_here_says_that_its_results_are_stored(tmp_path):

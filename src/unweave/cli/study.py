@@ -53,20 +53,26 @@ ROOT = Path("studies-out")
 
 @app.command("list")
 def list_studies(format: Format = None) -> None:
-    """List the studies that come with unweave, and of how many of their runs results are stored."""
+    """List the studies that come with unweave, and of how many of their runs results are stored.
+
+    Stored results of a script, which no study is of, come last.
+    """
     from unweave.study.grid import count_points
     from unweave.study.planning import SHARED
     from unweave.study.source import read
     from unweave.study.spec import Training, known_studies, study_file
-    from unweave.study.stored import count_stored, stored_names
+    from unweave.study.stored import count_stored, stored_names, stored_title
 
-    rows, stored = [], stored_names()
-    for name in known_studies():
+    rows, studies, stored = [], known_studies(), stored_names()
+    for name in studies:
         study = read(study_file(name)).values
         defaults = {key: field.default for key, field in Training.model_fields.items()}
         defaults |= study.get("training", {})
         runs = f"{count_points(study['runs'], SHARED, defaults):,}"
         rows.append((name, runs, count_stored(name) if name in stored else "", study["title"]))
+    for name in stored:
+        if name not in studies:
+            rows.append((name, "", count_stored(name), stored_title(name)))
     output.show_table(["STUDY", "RUNS", "STORED", "WHAT"], rows, format)
 
 
@@ -465,10 +471,12 @@ def _run(
 
 
 def _report(outcome: Any, root: Path, to: Path | None = None, address: str | None = None) -> None:
+    from unweave.analyses.paper_claims.table import PAPER_CLAIMS
     from unweave.explorer import write_study_pages
     from unweave.figures.report import write_report
 
     papers = outcome.spec.get("reports", [])
+    claims = papers if "reports" in outcome.spec else tuple(PAPER_CLAIMS)
     if outcome.runs is None:
         assert to is not None
         command = f"unweave study report {address} --to {to}"
@@ -476,7 +484,7 @@ def _report(outcome: Any, root: Path, to: Path | None = None, address: str | Non
             "stored results have no models: the report is without traversals, loss curves, the list of runs and pages "
             "to explore models"
         )
-        print(write_report(outcome, to, papers, command=command))
+        print(write_report(outcome, to, papers, claims=claims, command=command))
         return
     command = f"unweave study report {outcome.name} -o {outcome.runs.parent}"
     out = to or outcome.runs.parent / outcome.name / "report"

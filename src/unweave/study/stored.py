@@ -8,8 +8,9 @@ from unweave.errors import DamagedFileError, DataError, unknown_name
 from unweave.study.spec import studies_folder
 
 PREFIX = "stored:"
-# In the metadata of a file: the identity of the evaluation, and how many runs it has.
-EVALUATION, RUNS = b"unweave.evaluation", b"unweave.runs"
+# In the metadata of a file: the identity of the evaluation, how many runs it has, and what they are (where there is no
+# study file that says so).
+EVALUATION, RUNS, TITLE = b"unweave.evaluation", b"unweave.runs", b"unweave.title"
 
 
 def stored_folder() -> Path:
@@ -51,8 +52,21 @@ def stored_file(address: str) -> Path:
 
 def count_stored(name: str) -> str:
     """How many runs a stored table says it has; a damaged file is called so."""
+    return _said(name, RUNS, "?")
+
+
+def stored_title(name: str) -> str:
+    """What a stored table says that it is; a damaged file is called so.
+
+    >>> stored_title("identifiability")
+    'VAE, iVAE and IDVAE on simulated sources (benchmarks/identifiability.py)'
+    """
+    return _said(name, TITLE)
+
+
+def _said(name: str, key: bytes, otherwise: str = "") -> str:
     try:
-        return metadata_of(stored_file(name), RUNS) or "?"
+        return metadata_of(stored_file(name), key) or otherwise
     except DataError:
         return "damaged"
 

@@ -1,7 +1,8 @@
 """Storing the results of a study, so that it can be continued elsewhere and its table read without its runs.
 
 A stored table is of a study file as it is now: of the runs of its grid, measured as it asks for. The Parquet file holds
-the identity of the evaluation in its metadata (``unweave.evaluation``).
+the identity of the evaluation in its metadata (``unweave.evaluation``). A table that no study file is of, as that of a
+script, has a title there (``unweave.title``).
 """
 
 from __future__ import annotations
@@ -16,7 +17,15 @@ from unweave.errors import DataError
 from unweave.files import replacing
 from unweave.study.folder import StudyFolder
 from unweave.study.results import Results, load_results
-from unweave.study.stored import EVALUATION, RUNS, is_stored_address, metadata_of, stored_file, stored_folder
+from unweave.study.stored import (
+    EVALUATION,
+    RUNS,
+    TITLE,
+    is_stored_address,
+    metadata_of,
+    stored_file,
+    stored_folder,
+)
 
 if TYPE_CHECKING:
     from unweave.study.planning import Plan
@@ -89,7 +98,7 @@ def store(folder: StudyFolder, to: Path) -> Stored:
     table = table.assign(seconds=table["seconds"].round(2))
     if table.empty:
         raise DataError(f"{folder.runs}: no run of {folder.name} is finished there: nothing to store")
-    _write(path, table, folder.done_file)
+    write_stored(path, table, evaluation=folder.done_file)
     counts = (len(done - had), len(done & had), kept["run"].nunique())
     return Stored(path, table, *counts, dropped, len(folder.jobs))
 
@@ -115,7 +124,7 @@ def stored_runs(plan: Plan, folder: Path | None = None) -> set[str]:
 
 
 def stored_results(address: str) -> Results:
-    """A stored table with the study that it is of: everything but the models.
+    """A stored table with the study that it is of: everything but the models. Without a study file it says what it is.
 
     Parameters
     ----------
@@ -123,9 +132,11 @@ def stored_results(address: str) -> Results:
         "stored:yang-32", or the name alone.
     """
     from unweave.study.planning import plan
-    from unweave.study.spec import load_study
+    from unweave.study.spec import known_studies, load_study
 
     path = stored_file(address)
+    if path.stem not in known_studies():
+        return Results(path.stem, load_results(path), None, {"title": metadata_of(path, TITLE)})
     study, source = load_study(path.stem)
     spec = {**study.model_dump(mode="json"), "planned": len(plan(study, source).jobs)}
     return Results(path.stem, load_results(path), None, spec)
@@ -158,6 +169,45 @@ def open_results(address: str, root: Path) -> Results:
     return collect(open_study(root, study_name(address)))
 
 
+def write_stored(path: Path, table: pd.DataFrame, *, evaluation: str = "", title: str = "") -> None:
+    """Write a results table as stored ones are, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        of the file, NAME.parquet.
+    table
+        a results table.
+    evaluation
+        the identity of the study's evaluation.
+    title
+        what the runs are, where there is no study file of that name that says so.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from unweave.study.results import as_table
+    >>> write_stored(Path("mine.parquet"), as_table([]), title="Nothing yet")
+    >>> len(uw.study.load_results("mine.parquet"))
+    0
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    content = pyarrow.Table.from_pandas(table, preserve_index=False)
+    said = {EVALUATION: evaluation, RUNS: str(table["run"].nunique()), TITLE: title}
+    metadata = {
+        **(content.schema.metadata or {}),
+        **{key: text.encode() for key, text in said.items() if text},
+    }
+    content = content.replace_schema_metadata(metadata)
+    try:
+        with replacing(path) as temporary:
+            pyarrow.parquet.write_table(content, temporary, compression="zstd", compression_level=_LEVEL)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
 def _still_valid(path: Path, plan: Plan) -> tuple[pd.DataFrame, int]:
     """The rows of a stored table that are of a plan's runs by its evaluation; how many runs are not."""
     from unweave.study.results import as_table
@@ -169,18 +219,3 @@ def _still_valid(path: Path, plan: Plan) -> tuple[pd.DataFrame, int]:
         return as_table([]), table["run"].nunique()
     valid = table["run"].isin([job.identity for job in plan.jobs])
     return table[valid], table.loc[~valid, "run"].nunique()
-
-
-def _write(path: Path, table: pd.DataFrame, evaluation: str) -> None:
-    import pyarrow
-    import pyarrow.parquet
-
-    content = pyarrow.Table.from_pandas(table, preserve_index=False)
-    runs = str(table["run"].nunique()).encode()
-    metadata = {**(content.schema.metadata or {}), EVALUATION: evaluation.encode(), RUNS: runs}
-    content = content.replace_schema_metadata(metadata)
-    try:
-        with replacing(path) as temporary:
-            pyarrow.parquet.write_table(content, temporary, compression="zstd", compression_level=_LEVEL)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from error

@@ -42,7 +42,7 @@ def test_each_way_of_getting_labels_is_judged_by_itself(simulate, verdicts):
     assert verdicts(judged, "(k) IDVAE", "u unknown") == ["holds"] * 3
 
 
-def test_two_seeds_are_not_tested_and_identifiability_never_is(simulate, verdicts):
+def test_two_seeds_are_not_tested_and_neither_is_identifiability_of_images(simulate, verdicts):
     judged = mita_claims(simulate(GRID, score_with(0.2), seeds=2))
     assert set(verdicts(judged, "(k)")) == {"not tested"}
     assert verdicts(judged, "(l)") == ["not tested"]

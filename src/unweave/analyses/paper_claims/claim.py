@@ -7,6 +7,7 @@ The rules, the same for all papers:
   0.05 and the effect is the opposite. Else it is **not shown**: no evidence either way.
 - A claim that nothing changes holds if the 95 % interval of the change lies within a stated margin, does not hold if it
   lies outside, and is not shown otherwise.
+- A claim about what is no matter of chance, such as the rank of a matrix, holds if every run agrees with it.
 - A claim that there is no relation does not hold if one is shown; else it is not shown, as having seen nothing is not
   evidence.
 - Where so few runs could not give p < 0.05 whatever their scores, or the study lacks what is needed, the claim is

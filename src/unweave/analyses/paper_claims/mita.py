@@ -18,6 +18,7 @@ from unweave.analyses.paper_claims.claim import (
     metric_label,
     number,
 )
+from unweave.analyses.paper_claims.identifiability import SIMULATED, identifiability_claims
 from unweave.analyses.runs import main_runs
 from unweave.analyses.statistics.permutation import trend_test
 from unweave.study.results import NotInStudyError, select
@@ -35,7 +36,7 @@ _MODES = {"given": "u given", "predicted": "u predicted", "unknown": "u unknown"
 
 
 def mita_claims(table: pd.DataFrame) -> list[Claim]:
-    """Claims (k), for each way in which encoders get labels, and (l), on each data set of a study.
+    """Claims (k), for each way in which encoders get labels, on each data set of a study; (l) on simulated sources.
 
     Examples
     --------
@@ -45,21 +46,14 @@ def mita_claims(table: pd.DataFrame) -> list[Claim]:
     'the study has no finished runs of IDVAE'
     """
     claims: list[Claim] = []
-    for part in [part for _, part in table.groupby("data", sort=False)] or [table]:
+    images = table[~table["data"].isin(SIMULATED)]
+    parts = [part for _, part in images.groupby("data", sort=False)]
+    for part in parts or ([table] if table.empty else []):
         for mode in ("given", "unknown"):
             claims += _comparisons(part, _PAIRS, mode)
         for mode in ("given", "predicted", "unknown"):
             claims += _comparisons(part, _SEMI, mode)
-    identifiability = Claim(
-        "(l) A conditional prior with enough different u makes the model identifiable",
-        "Theorem 1 (appendix A)",
-    )
-    return [
-        *claims,
-        identifiability.not_tested(
-            "is no study of images: a slow test measures it on simulated sources (tests/slow/test_identifiability.py)"
-        ),
-    ]
+    return [*claims, *identifiability_claims(table)]
 
 
 def _comparisons(table: pd.DataFrame, pairs: list[tuple[str, str, str]], mode: str) -> list[Claim]:

@@ -45,6 +45,7 @@ def write_report(
     out: Path | str,
     papers: Sequence[str] = tuple(PAPERS),
     *,
+    claims: Sequence[str] | None = None,
     formats: Sequence[str] = ("pdf", "png"),
     command: str | None = None,
     pages: Sequence[ReportPage] = (),
@@ -63,6 +64,8 @@ def write_report(
         the folder.
     papers
         names from ``PAPERS``, in the page's order. What the models do comes first where the study's runs are there.
+    claims
+        of which papers the claims are judged; by default of ``papers``.
     formats
         of figures: pdf, png, svg. The page holds a PNG in any case.
     command
@@ -90,7 +93,7 @@ def write_report(
     folder = _check(out, formats)
     if results.runs is not None:
         papers = [RUNS, *(name for name in papers if name != RUNS)]
-    chapters, errors = _draw_all(results, papers, formats)
+    chapters, errors = _draw_all(results, papers, papers if claims is None else claims, formats)
     scores = {
         SCORES: median_scores(results.table),
         SCORES_U_GIVEN: median_scores(results.table, u_given=True),
@@ -130,11 +133,11 @@ def _check(out: Path | str, formats: Sequence[str]) -> Path:
 
 
 def _draw_all(
-    results: Results, papers: Sequence[str], formats: Sequence[str]
+    results: Results, papers: Sequence[str], claims: Sequence[str], formats: Sequence[str]
 ) -> tuple[list[Chapter], dict[str, Exception]]:
     """Every paper's exhibits, drawn or with the reason why not; and the errors by the exhibit's name."""
     chosen = [(name, PAPERS[name].title, PAPERS[name].exhibits) for name in dict.fromkeys(papers)]
-    if exhibits_of_claims := claim_exhibits(papers):
+    if exhibits_of_claims := claim_exhibits(claims):
         chosen.insert(0, ("claims", "Claims of the papers: what this study says of them", exhibits_of_claims))
     chapters, errors = [], {}
     with progress("Report", sum(len(exhibits) for *_, exhibits in chosen), "exhibits") as advance:
