@@ -142,13 +142,16 @@ def test_any_layout_of_images_weights_and_gradients():
 @pytest.mark.parametrize("wanted", list(itertools.product([False, True], repeat=3))[1:], ids=str)
 def test_only_what_is_wanted_is_computed(wanted, monkeypatch):
     results = []
-    for name in ("conv_gradients", "conv_transpose_gradients"):
 
-        def kept(*arguments, function=getattr(direct_conv, name)):  # noqa: B008
+    def kept(function):
+        def call(*arguments):
             results.append(function(*arguments))
             return results[-1]
 
-        monkeypatch.setattr(direct_conv, name, kept)
+        return call
+
+    for name in ("conv_gradients", "conv_transpose_gradients"):
+        monkeypatch.setattr(direct_conv, name, kept(getattr(direct_conv, name)))
     for layer in copy.deepcopy([LAYERS[2], LAYERS[5], LAYERS[8]]):
         x = random(2, 32, 8, 8)
         expected = exact(layer, x)[1:]
