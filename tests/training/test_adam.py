@@ -114,3 +114,16 @@ def test_a_state_is_taken_up(pair, steps):
     for step in range(steps, steps + 4):
         move(pair, step)
     assert_same(*pair)
+
+
+def test_a_gradient_scaler_skips_a_step_that_overflows(pair):
+    for optimiser in pair:
+        scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+        for factor in (1.0, 2.0, float("inf"), 3.0):
+            optimiser.zero_grad()
+            weights = optimiser.param_groups[0]["params"]
+            scaler.scale(sum((factor * weight).sum() for weight in weights)).backward()
+            scaler.step(optimiser)
+            scaler.update()
+    assert all(weight.isfinite().all() for weight in pair[0].param_groups[0]["params"])
+    assert_same(*pair)

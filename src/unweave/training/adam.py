@@ -17,8 +17,6 @@ from torch import Tensor
 class Adam(torch.optim.Adam):
     """:class:`torch.optim.Adam` with ``fused=True`` on a CPU: the same bits, the same state.
 
-    For 32 bits: a gradient scaler has to take torch's own.
-
     Examples
     --------
     >>> weight = torch.nn.Parameter(torch.ones(3))
@@ -40,7 +38,7 @@ class Adam(torch.optim.Adam):
         epsilon: float = 1e-8,
     ) -> None:
         super().__init__(parameters, learning_rate, betas, epsilon, fused=True)
-        # torch's is True if fused: it would leave the scaling to ``step``
+        # A gradient scaler would leave its work to a fused optimiser's ``step``.
         self._step_supports_amp_scaling = False
 
     @torch.no_grad()

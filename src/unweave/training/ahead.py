@@ -12,9 +12,8 @@ from unweave.data.batches import Batch, Batches, Shard
 
 LARGEST = 8 << 20  # bytes of images that wait; labels, or the images y of a stage, come on top
 MOST = 16
-SECONDS = (
-    0.005  # images that take longer are drawn when they are needed: nothing is gained, and an interrupt waits
-)
+# Images that take longer are drawn when they are needed: nothing is gained, and an interrupt waits.
+SECONDS = 0.005
 
 
 class BatchesAhead:
