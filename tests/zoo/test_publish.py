@@ -191,3 +191,14 @@ def test_the_command_has_every_digit_of_the_learning_rate():
     for rate in (0.00123456789, {"peak": 0.00123456789, "warmup": 2}):
         command = command_of(uw.training.plan(method, data, steps=10, learning_rate=rate))
         assert "--learning-rate 0.00123456789" in command
+
+
+@pytest.mark.parametrize(
+    ("points", "quick", "tolerance"), [(40, False, 0.005), (60, False, 0.02), (40, True, 0.02)]
+)
+def test_scores_of_few_points_have_a_larger_tolerance(points, quick, tolerance, data, tmp_path):
+    """64 images are fewer than 60 + 30 points; quick scores are always of few."""
+    settings = uw.zoo.Evaluation("paper", 0, points, points - 30, {}, {})
+    card = publish(train(data, tmp_path / "run"), data, tmp_path / "models", full=settings, quick=settings)
+    comparisons = uw.zoo.evaluate(str(card.folder), data, quick=quick)
+    assert {each.tolerance for each in comparisons} == {tolerance}
