@@ -402,13 +402,19 @@ def test_another_model_encodes_the_users_image_if_it_is_shown_while_the_first_do
     np.testing.assert_allclose(code(page), mean[0], atol=2e-3)
 
 
-def test_the_model_that_is_shown_when_a_file_has_been_read_encodes_it(page, vae_page, vaes, tmp_path):
-    _, (_, second) = vaes
+@pytest.fixture
+def gray_file(tmp_path):
+    """An image of the user: a fifth of white."""
     path = tmp_path / "gray.png"
     Image.fromarray(np.full((32, 32), 51, np.uint8)).save(path)
+    return path
+
+
+def test_the_model_that_is_shown_when_a_file_has_been_read_encodes_it(page, vae_page, vaes, gray_file):
+    _, (_, second) = vaes
     page.open(vae_page)
     page.run("createImageBitmap = (plain => async (file) => (showModel(1), plain(file)))(createImageBitmap)")
-    page.find("#file").send_keys(str(path))
+    page.find("#file").send_keys(str(gray_file))
     page.wait("return state.start === 'own'")
     page.settle()
     assert page.value("state.model") == 1
@@ -434,12 +440,10 @@ def test_an_image_that_is_chosen_while_the_users_is_encoded_stays(page, vae_page
     page.wait("return state.start === 'own'")
 
 
-def test_a_start_that_is_chosen_while_a_file_is_read_stays(page, vae_page, tmp_path):
-    path = tmp_path / "gray.png"
-    Image.fromarray(np.full((32, 32), 51, np.uint8)).save(path)
+def test_a_start_that_is_chosen_while_a_file_is_read_stays(page, vae_page, gray_file):
     page.open(vae_page)
     page.run("createImageBitmap = (plain => async (file) => (startFrom(3), plain(file)))(createImageBitmap)")
-    page.find("#file").send_keys(str(path))
+    page.find("#file").send_keys(str(gray_file))
     page.wait("return state.start === 3")
     page.settle()
     assert page.value("[state.start, opening]") == [3, None]

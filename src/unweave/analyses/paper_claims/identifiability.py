@@ -130,11 +130,11 @@ def _pairs(table: pd.DataFrame, one: _Runs, other: _Runs, metric: str) -> pd.Dat
 
 
 def _runs_of(rows: pd.DataFrame, method: str, segments: int) -> pd.DataFrame:
-    found = rows[(rows["method"] == method) & (rows["data"] == simulated_data(segments))]
-    found = found.dropna(subset="value")
-    if found.empty:
+    chosen = rows[(rows["method"] == method) & (rows["data"] == simulated_data(segments))]
+    chosen = chosen.dropna(subset="value")
+    if chosen.empty:
         raise NotInStudyError(f"the study has no finished runs of {_side_name((method, segments))}")
-    return found
+    return chosen
 
 
 def _side_name(runs: _Runs, alone: bool = False) -> str:
